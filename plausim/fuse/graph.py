@@ -1,0 +1,366 @@
+"""A graph of operations on single numbers: equal nodes are one node, and what is known is folded as it is built.
+
+A node is `(operation, kind, operands)`; its name is its position in `Graph.nodes`, so operands come before their
+users and the list is already in an order in which it can be run. Kinds of number are those of `ir`. A constant's
+operand is its value, an input's its number; every other operand is a node.
+
+Folding treats a factor that is the literal 0 as zero whatever the other factor is. That is what makes the
+zeros of spatial algebra disappear, and the one place where NaN and infinity are not passed on.
+"""
+
+import math
+import struct
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+DTYPES = {
+    "i1": np.bool_,
+    **{f"i{b}": np.dtype(f"int{b}").type for b in (8, 16, 32, 64)},
+    **{f"u{b}": np.dtype(f"uint{b}").type for b in (8, 16, 32, 64)},
+    "f32": np.float32,
+    "f64": np.float64,
+}
+KINDS = {np.dtype(dtype): kind for kind, dtype in DTYPES.items()}
+
+
+def is_float(kind: str) -> bool:
+    return kind[0] == "f"
+
+
+class Node(NamedTuple):
+    op: str
+    kind: str
+    args: tuple[Any, ...]
+
+
+def _trunc_divide(a, b):
+    """Integer division as XLA defines it: towards zero, -1 for a zero divisor."""
+    if b == 0:
+        return type(a)(-1) if np.issubdtype(type(a), np.signedinteger) else np.invert(type(a)(0))
+    return type(a)(abs(int(a)) // abs(int(b)) * (1 if (a < 0) == (b < 0) else -1))
+
+
+def _remainder(a, b):
+    if np.issubdtype(type(a), np.floating):
+        return np.fmod(a, b)
+    return a if b == 0 else type(a)(math.fmod(int(a), int(b)) if abs(int(a)) < 2**53 else int(a) - int(b) * int(int(a) / int(b)))
+
+
+def _shift(a, b, how):
+    bits = a.dtype.itemsize * 8
+    if not 0 <= int(b) < bits:
+        return a.dtype.type(-1 if how == "shift_right_arithmetic" and a < 0 else 0)
+    if how == "shift_left":
+        return (np.asarray(a) << b)[()]
+    unsigned = np.dtype(f"uint{bits}").type
+    return (np.asarray(a) >> b)[()] if how == "shift_right_arithmetic" else (a.view(unsigned) >> unsigned(b)).view(type(a))
+
+
+# What each operation does to known numbers; operations that are missing here are not folded.
+FOLD = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative,
+    "max": np.maximum, "min": np.minimum, "abs": np.abs, "sign": np.sign,
+    "floor": np.floor, "ceil": np.ceil, "round_even": np.rint, "sqrt": np.sqrt, "cbrt": np.cbrt,
+    "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
+    "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
+    "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log1p": np.log1p,
+    "atan2": np.arctan2, "pow": np.power, "rem": _remainder, "idiv": _trunc_divide, "div": np.divide,
+    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
+    "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "not": np.invert,
+    **{s: (lambda a, b, s=s: _shift(a, b, s)) for s in ("shift_left", "shift_right_logical", "shift_right_arithmetic")},
+}  # fmt: skip
+COMMUTATIVE = frozenset({"add", "mul", "and", "or", "xor", "eq", "ne", "max", "min"})
+COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
+_MIRRORED = {"gt": "lt", "ge": "le"}
+
+
+class Graph:
+    """Builds nodes; every method that makes one returns its position."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.memo: dict[Any, int] = {}
+        self.groups: list[Any] = []  # functions with a derivative of their own, see `custom`
+
+    # ---- leaves
+
+    def const(self, kind: str, value: Any) -> int:
+        value = DTYPES[kind](value)
+        key = (kind, struct.pack("<d", value) if is_float(kind) else int(value))
+        found = self.memo.get(key)
+        if found is None:
+            found = self.memo[key] = len(self.nodes)
+            self.nodes.append(Node("const", kind, (value.item(),)))
+        return found
+
+    def input(self, kind: str, number: int) -> int:
+        return self._make("input", kind, (number,))
+
+    def value(self, node: int) -> Any:
+        """The number of a constant, None for anything else."""
+        op, _, args = self.nodes[node]
+        return args[0] if op == "const" else None
+
+    def _make(self, op: str, kind: str, args: tuple[Any, ...]) -> int:
+        key = (op, kind, args)
+        found = self.memo.get(key)
+        if found is None:
+            found = self.memo[key] = len(self.nodes)
+            self.nodes.append(Node(op, kind, args))
+        return found
+
+    def _fold(self, op: str, kind: str, args: Sequence[int]) -> int | None:
+        function = FOLD.get(op)
+        if function is None:
+            return None
+        known = [self.nodes[a] for a in args]
+        if any(n.op != "const" for n in known):
+            return None
+        with np.errstate(all="ignore"):
+            return self.const(kind, function(*(DTYPES[n.kind](n.args[0]) for n in known)))
+
+    # ---- arithmetic
+
+    def neg(self, a: int) -> int:
+        op, kind, args = self.nodes[a]
+        if op == "const":
+            return self.const(kind, np.negative(DTYPES[kind](args[0])))
+        if op == "neg":
+            return args[0]
+        if op == "sub":
+            return self.sub(args[1], args[0])
+        if op == "mul" and self.value(args[0]) is not None:  # constants stand first, see `mul`
+            return self.mul(self.neg(args[0]), args[1])
+        return self._make("neg", kind, (a,))
+
+    def add(self, a: int, b: int) -> int:
+        na, nb = self.nodes[a], self.nodes[b]
+        kind = na.kind
+        if na.op == "const" and nb.op == "const":
+            return self._fold("add", kind, (a, b))  # type: ignore[return-value]
+        if na.op == "const" and na.args[0] == 0:
+            return b
+        if nb.op == "const" and nb.args[0] == 0:
+            return a
+        if nb.op == "neg":
+            return self.sub(a, nb.args[0])
+        if na.op == "neg":
+            return self.sub(b, na.args[0])
+        if a == b and is_float(kind):
+            return self.mul(self.const(kind, 2), a)
+        return self._make("add", kind, (a, b) if a < b else (b, a))
+
+    def sub(self, a: int, b: int) -> int:
+        na, nb = self.nodes[a], self.nodes[b]
+        kind = na.kind
+        if na.op == "const" and nb.op == "const":
+            return self._fold("sub", kind, (a, b))  # type: ignore[return-value]
+        if nb.op == "const" and nb.args[0] == 0:
+            return a
+        if na.op == "const" and na.args[0] == 0:
+            return self.neg(b)
+        if nb.op == "neg":
+            return self.add(a, nb.args[0])
+        if na.op == "neg":
+            return self.neg(self.add(na.args[0], b))
+        if ("sub", kind, (b, a)) in self.memo:
+            return self._make("neg", kind, (self.memo["sub", kind, (b, a)],))
+        return self._make("sub", kind, (a, b))
+
+    def mul(self, a: int, b: int) -> int:
+        na, nb = self.nodes[a], self.nodes[b]
+        kind = na.kind
+        if na.op == "const" and nb.op == "const":
+            return self._fold("mul", kind, (a, b))  # type: ignore[return-value]
+        if nb.op == "const":
+            a, b, na, nb = b, a, nb, na
+        if na.op == "const":
+            factor = na.args[0]
+            if factor == 0:
+                return self.const(kind, 0)
+            if factor == 1:
+                return b
+            if factor == -1:
+                return self.neg(b)
+            if nb.op == "neg":
+                return self.mul(self.neg(a), nb.args[0])
+            if nb.op == "mul" and is_float(kind) and self.value(nb.args[0]) is not None:
+                return self.mul(self.mul(a, nb.args[0]), nb.args[1])
+            return self._make("mul", kind, (a, b))
+        if na.op == "neg":
+            return self.neg(self.mul(na.args[0], b))
+        if nb.op == "neg":
+            return self.neg(self.mul(a, nb.args[0]))
+        if is_float(kind):  # constants come to the outside, where they meet
+            if na.op == "mul" and self.value(na.args[0]) is not None:
+                return self.mul(na.args[0], self.mul(na.args[1], b))
+            if nb.op == "mul" and self.value(nb.args[0]) is not None:
+                return self.mul(nb.args[0], self.mul(a, nb.args[1]))
+        return self._make("mul", kind, (a, b) if a < b else (b, a))
+
+    def div(self, a: int, b: int) -> int:
+        na, nb = self.nodes[a], self.nodes[b]
+        kind = na.kind
+        if na.op == "const" and nb.op == "const":
+            return self._fold("div", kind, (a, b))  # type: ignore[return-value]
+        if na.op == "const" and na.args[0] == 0:
+            return a
+        if nb.op == "const" and nb.args[0] != 0 and math.isfinite(1.0 / nb.args[0]):
+            return self.mul(self.const(kind, DTYPES[kind](1) / DTYPES[kind](nb.args[0])), a)
+        if na.op == "neg":
+            return self.neg(self.div(na.args[0], b))
+        if nb.op == "neg":
+            return self.neg(self.div(a, nb.args[0]))
+        return self._make("div", kind, (a, b))
+
+    def power(self, a: int, exponent: int) -> int:
+        """a to a whole number, by repeated squaring."""
+        if exponent < 0:
+            return self.div(self.const(self.nodes[a].kind, 1), self.power(a, -exponent))
+        result, square = None, a
+        while exponent:
+            if exponent & 1:
+                result = square if result is None else self.mul(result, square)
+            exponent >>= 1
+            if exponent:
+                square = self.mul(square, square)
+        return self.const(self.nodes[a].kind, 1) if result is None else result
+
+    # ---- everything else
+
+    def apply(self, op: str, *args: int) -> int:
+        """Any operation whose result has the kind of its operands (comparisons: i1)."""
+        special = getattr(self, f"_{op}", None) or (getattr(self, op) if op in {"neg", "add", "sub", "mul", "div"} else None)
+        if special is not None:
+            return special(*args)
+        kind = "i1" if op in COMPARISONS else self.nodes[args[0]].kind
+        folded = self._fold(op, kind, args)
+        if folded is not None:
+            return folded
+        if op in _MIRRORED:
+            op, args = _MIRRORED[op], args[::-1]
+        if op in COMMUTATIVE:
+            args = tuple(sorted(args))
+        return self._make(op, kind, tuple(args))
+
+    def _not(self, a: int) -> int:
+        node = self.nodes[a]
+        if node.op == "not":
+            return node.args[0]
+        folded = self._fold("not", node.kind, (a,))
+        return self._make("not", node.kind, (a,)) if folded is None else folded
+
+    def _and(self, a: int, b: int) -> int:
+        return self._logical("and", a, b, absorbing=0)
+
+    def _or(self, a: int, b: int) -> int:
+        return self._logical("or", a, b, absorbing=-1)
+
+    def _logical(self, op: str, a: int, b: int, absorbing: int) -> int:
+        kind = self.nodes[a].kind
+        absorbing_node = self.const(kind, absorbing) if kind[0] != "u" else self.const(kind, absorbing & DTYPES[kind](~0 & 0xFF if kind == "u8" else np.iinfo(DTYPES[kind]).max))
+        neutral = self._not(absorbing_node)
+        if absorbing_node in (a, b):
+            return absorbing_node
+        if a == neutral or a == b:
+            return b
+        if b == neutral:
+            return a
+        folded = self._fold(op, kind, (a, b))
+        return self._make(op, kind, (min(a, b), max(a, b))) if folded is None else folded
+
+    def _abs(self, a: int) -> int:
+        node = self.nodes[a]
+        if node.op in ("neg", "abs") and is_float(node.kind):
+            return self.apply("abs", node.args[0]) if node.op == "neg" else a
+        folded = self._fold("abs", node.kind, (a,))
+        return self._make("abs", node.kind, (a,)) if folded is None else folded
+
+    def _sin(self, a: int) -> int:
+        return self._odd("sin", a)
+
+    def _cos(self, a: int) -> int:
+        node = self.nodes[a]
+        folded = self._fold("cos", node.kind, (a,))
+        return self._make("cos", node.kind, node.args if node.op == "neg" else (a,)) if folded is None else folded
+
+    def _odd(self, op: str, a: int) -> int:
+        node = self.nodes[a]
+        folded = self._fold(op, node.kind, (a,))
+        if folded is not None:
+            return folded
+        return self.neg(self._odd(op, node.args[0])) if node.op == "neg" else self._make(op, node.kind, (a,))
+
+    def select(self, condition: int, yes: int, no: int) -> int:
+        known = self.value(condition)
+        if known is not None:
+            return yes if known else no
+        if yes == no:
+            return yes
+        node = self.nodes[condition]
+        if node.op == "not":
+            return self.select(node.args[0], no, yes)
+        return self._make("select", self.nodes[yes].kind, (condition, yes, no))
+
+    def convert(self, a: int, kind: str) -> int:
+        node = self.nodes[a]
+        if node.kind == kind:
+            return a
+        if kind == "i1":
+            return self.apply("ne", a, self.const(node.kind, 0))
+        if node.op == "const":
+            value = node.args[0]
+            if is_float(node.kind) and not is_float(kind):  # XLA saturates, NaN becomes 0
+                info = np.iinfo(DTYPES[kind])
+                value = 0 if math.isnan(value) else int(max(min(value, info.max), info.min))
+            elif not is_float(kind):
+                value = np.asarray(int(value)).astype(DTYPES[kind])
+            with np.errstate(all="ignore"):
+                return self.const(kind, value)
+        return self._make("convert", kind, (a,))
+
+    def bitcast(self, a: int, kind: str) -> int:
+        return a if self.nodes[a].kind == kind else self._make("bitcast", kind, (a,))
+
+    # ---- how derivatives pass
+
+    def gate(self, a: int, condition: int) -> int:
+        """`a`, whose derivative is dropped where `condition` is false: the border of a branch not taken."""
+        if self.nodes[a].op == "const" or not is_float(self.nodes[a].kind):
+            return a
+        return self._make("gate", self.nodes[a].kind, (a, condition))
+
+    def stop(self, a: int) -> int:
+        """`a`, through which no derivative passes."""
+        return a if self.nodes[a].op == "const" else self._make("stop", self.nodes[a].kind, (a,))
+
+    def custom(self, values: Iterable[int], operands: Sequence[int], pullback: Any) -> list[int]:
+        """Outputs of a function with a derivative of its own: `pullback(cotangents of values)` gives those of `operands`."""
+        number = len(self.groups)
+        wrapped = [self._make("custom", self.nodes[v].kind, (v, number, i)) for i, v in enumerate(values)]
+        self.groups.append((wrapped, tuple(operands), pullback))
+        return wrapped
+
+
+# Operands of these that are nodes, where not all are.
+NODE_OPERANDS = {"const": 0, "input": 0, "custom": 1}
+
+
+def operands(node: Node) -> tuple[int, ...]:
+    """The nodes that a node reads."""
+    count = NODE_OPERANDS.get(node.op)
+    return node.args if count is None else node.args[:count]
+
+
+def needed(graph: Graph, outputs: Iterable[int], stop_at: Iterable[int] = ()) -> list[int]:
+    """All nodes that `outputs` depend on, themselves included, in running order; nothing behind `stop_at`."""
+    stop, seen, stack = set(stop_at), set(), list(outputs)
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            if node not in stop:
+                stack.extend(operands(graph.nodes[node]))
+    return sorted(seen)

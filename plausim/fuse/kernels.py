@@ -1,0 +1,140 @@
+"""From a step and the shapes it meets to a registered kernel: plan, emit, compile, and the numbers it is called with."""
+
+import functools
+import itertools
+import math
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import native, runtime
+from .emit import Buffer, Emitter, Kernel, Sizes, bytes_of
+from .graph import Graph, needed
+from .layout import Mask, arrange
+from .plan import Forward, plan_forward, plan_gradient
+from .scalarise import kind_of
+from .step import Traced, fingerprint
+
+VERSION = 1  # to be raised when the same plan shall give other code
+SMALL = 700  # operations up to which two vectors at a time pay; beyond, registers run out
+WORTH_A_THREAD = 40_000  # vector operations below which waking another thread costs more than it brings
+
+
+class Wanted(NamedTuple):
+    """Which results are asked for: flags by operand or result of the step."""
+
+    carry: tuple[bool, ...] = ()
+    ys: tuple[bool, ...] = ()
+    consts: tuple[bool, ...] = ()
+    init: tuple[bool, ...] = ()
+    xs: tuple[bool, ...] = ()
+    carry_cotangents: tuple[bool, ...] = ()
+    y_cotangents: tuple[bool, ...] = ()
+
+    @property
+    def gradient(self) -> bool:
+        return bool(self.consts or self.init or self.xs)
+
+
+class Call(NamedTuple):
+    """A kernel and its first operand."""
+
+    target: str
+    meta: np.ndarray
+
+
+def call(step: Traced, wanted: Wanted, masks: Sequence[Mask], sizes: tuple[int, ...], length: int, reverse: bool) -> Call:
+    """The kernel for these operands: consts, init, xs, then the cotangents that are given."""
+    masks = tuple(masks)
+    arguments, results = _buffers(step, wanted)
+    kinds = {b.kind for b in (*arguments, *results)}
+    natural = native.vector_bytes() // (8 if any(bytes_of(k) == 8 for k in kinds) else 4)
+    by_step = [m for b, m in zip(arguments, masks, strict=True) if b.role in ("x", "y_cotangent")]
+    everything = [*masks, (True,) * len(sizes)]
+    layout = arrange(sizes, everything, by_step, natural)
+    uniform = tuple(not any(layout.strides(m, sizes, 1)[:1]) for m in masks)
+    wide = layout.inner > natural and _operations(step, wanted) <= SMALL
+    lanes = natural * (2 if wide else 1)
+    arguments = tuple(b._replace(uniform=u and b.role in ("x", "y_cotangent")) for b, u in zip(arguments, uniform, strict=True))
+    target, bytes_, work = _compiled(step, wanted, arguments, results, reverse, lanes, len(layout.outer))
+    blocks = -(-layout.inner // lanes) * math.prod(layout.outer)
+    segment = _segment(length, bytes_) if wanted.gradient else max(length, 1)
+    scratch = bytes_.fixed + (-(-length // segment) * bytes_.segment + segment * bytes_.step if wanted.gradient else 0)
+    workers = min(_most_workers(), max(1, blocks * max(length, 1) * work // WORTH_A_THREAD))
+    meta = [blocks, scratch, workers, length, segment, layout.inner, *layout.outer]
+    for b, mask in zip([*arguments, *results], everything[:-1] + [everything[-1]] * len(results), strict=True):
+        row = b.count * bytes_of(b.kind)
+        item = row * (length if b.role in ("x", "y_cotangent", "y", "x_share") else 1)
+        meta += layout.strides(mask, sizes, item)
+    return Call(target, np.array(meta, np.int64))
+
+
+def _segment(length: int, sizes: Sizes) -> int:
+    """Steps between checkpoints: none where the whole tape fits the budget of a thread, else what needs least memory."""
+    budget = int(os.environ.get("PLAUSIM_FUSE_MEMORY", 32 << 20))
+    if length * sizes.step <= budget:
+        return max(length, 1)
+    return min(length, max(1, round(math.sqrt(length * max(sizes.segment, 1) / max(sizes.step, 1)))))
+
+
+def _most_workers() -> int:
+    return max(1, int(os.environ.get("PLAUSIM_FUSE_THREADS", 0)) or 1 << 20)
+
+
+def _buffers(step: Traced, wanted: Wanted) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...]]:
+    avals = step.closed.in_avals
+    groups = {
+        "const": avals[: step.consts], "init": step.carry_avals, "x": avals[step.consts + step.carry :],
+        "carry": step.carry_avals, "y": step.y_avals,
+    }  # fmt: skip
+    firsts = {role: [0, *itertools.accumulate(a.size for a in group)] for role, group in groups.items()}
+
+    def of(role: str, port: str, flags: Sequence[bool] | None) -> list[Buffer]:
+        group = groups[port]
+        chosen = range(len(group)) if flags is None else [i for i, flag in enumerate(flags) if flag]
+        return [Buffer(role, firsts[port][i], group[i].size, kind_of(group[i])) for i in chosen]
+
+    arguments = [*of("const", "const", None), *of("init", "init", None), *of("x", "x", None)]
+    arguments += of("carry_cotangent", "carry", wanted.carry_cotangents) + of("y_cotangent", "y", wanted.y_cotangents)
+    results = of("carry", "carry", wanted.carry) + of("y", "y", wanted.ys)
+    results += of("const_share", "const", wanted.consts) + of("init_share", "init", wanted.init) + of("x_share", "x", wanted.xs)
+    return tuple(arguments), tuple(results)
+
+
+def _positions(results: Sequence[Buffer], role: str) -> list[int]:
+    return [i for b in results if b.role == role for i in range(b.first, b.first + b.count)]
+
+
+@functools.lru_cache(maxsize=256)
+def planned(step: Traced, wanted: Wanted) -> tuple[Graph, Any, Forward, Any]:
+    """Graph, ports and plan of a kernel."""
+    arguments, results = _buffers(step, wanted)
+    if not wanted.gradient:
+        g, ports = step.plain
+        return g, ports, plan_forward(g, ports, _positions(results, "carry"), _positions(results, "y")), None
+    g, ports = step.marked
+    forward, backward = plan_gradient(
+        g, ports, _positions(arguments, "carry_cotangent"), _positions(arguments, "y_cotangent"),
+        _positions(results, "const_share"), _positions(results, "init_share"), _positions(results, "x_share"),
+    )  # fmt: skip
+    return g, ports, forward, backward
+
+
+def _operations(step: Traced, wanted: Wanted) -> int:
+    _, _, forward, backward = planned(step, wanted)
+    return len(forward.body) + (len(backward.body) if backward else 0)
+
+
+@functools.lru_cache(maxsize=1024)
+def _compiled(step: Traced, wanted: Wanted, arguments: tuple, results: tuple, reverse: bool, lanes: int, axes: int) -> tuple[str, Sizes, int]:
+    g, ports, forward, backward = planned(step, wanted)
+    kernel = Kernel(g, ports, forward, backward, arguments, results, reverse, lanes, axes, native.WIDE if native.vector_bytes() == 64 else "")
+    emitter = Emitter(kernel)
+    nodes = set(forward.before) | set(forward.body) | set(forward.kept) | {o for _, _, o in forward.carry} | {n for _, n in forward.ys}
+    if backward is not None:
+        nodes |= set(backward.body) | set(backward.after)
+    key = fingerprint(g, needed(g, nodes), VERSION, ports, forward, backward, arguments, results, reverse, lanes, axes)
+    target = native.register(key, emitter.module)
+    return target, emitter.sizes, len(forward.body) + (len(backward.body) if backward else 0)
