@@ -4,8 +4,8 @@ A node is `(operation, kind, operands)`; its name is its position in `Graph.node
 users and the list is already in an order in which it can be run. Kinds of number are those of `ir`. A constant's
 operand is its value, an input's its number; every other operand is a node.
 
-Folding treats a factor that is the literal 0 as zero whatever the other factor is. That is what makes the
-zeros of spatial algebra disappear, and the one place where NaN and infinity are not passed on.
+Folding uses what holds for all finite numbers: 0 x = 0, x - x = 0, (a b) / b = a. That is what makes the zeros of
+spatial algebra disappear, and the one place where NaN and infinity are not passed on.
 """
 
 import math
@@ -148,9 +148,20 @@ class Graph:
             return self.sub(a, nb.args[0])
         if na.op == "neg":
             return self.sub(b, na.args[0])
-        if a == b and is_float(kind):
-            return self.mul(self.const(kind, 2), a)
+        if is_float(kind):
+            if a == b:
+                return self.mul(self.const(kind, 2), a)
+            if self._negative(nb):
+                return self.sub(a, self.neg(b))
+            if self._negative(na):
+                return self.sub(b, self.neg(a))
+            if na.op == "mul" and nb.op == "mul" and na.args[0] == nb.args[0] and self.value(na.args[0]) is not None:
+                return self.mul(na.args[0], self.add(na.args[1], nb.args[1]))
         return self._make("add", kind, (a, b) if a < b else (b, a))
+
+    def _negative(self, node: Node) -> bool:
+        """Whether a node is a product with a negative constant; sums prefer the other sign."""
+        return node.op == "mul" and (self.value(node.args[0]) or 0) < 0
 
     def sub(self, a: int, b: int) -> int:
         na, nb = self.nodes[a], self.nodes[b]
@@ -165,6 +176,15 @@ class Graph:
             return self.add(a, nb.args[0])
         if na.op == "neg":
             return self.neg(self.add(na.args[0], b))
+        if a == b:
+            return self.const(kind, 0)
+        if is_float(kind):
+            if self._negative(nb):
+                return self.add(a, self.neg(b))
+            if na.op == "const" and nb.op == "sub" and nb.args[0] == a:  # c - (c - x), as in Rodrigues' formula
+                return nb.args[1]
+            if na.op == "mul" and nb.op == "mul" and na.args[0] == nb.args[0] and self.value(na.args[0]) is not None:
+                return self.mul(na.args[0], self.sub(na.args[1], nb.args[1]))
         if ("sub", kind, (b, a)) in self.memo:
             return self._make("neg", kind, (self.memo["sub", kind, (b, a)],))
         return self._make("sub", kind, (a, b))
@@ -193,11 +213,10 @@ class Graph:
             return self.neg(self.mul(na.args[0], b))
         if nb.op == "neg":
             return self.neg(self.mul(a, nb.args[0]))
-        if is_float(kind):  # constants come to the outside, where they meet
-            if na.op == "mul" and self.value(na.args[0]) is not None:
-                return self.mul(na.args[0], self.mul(na.args[1], b))
-            if nb.op == "mul" and self.value(nb.args[0]) is not None:
-                return self.mul(nb.args[0], self.mul(a, nb.args[1]))
+        if nb.op == "div" and nb.args[1] == a and is_float(kind):
+            return nb.args[0]
+        if na.op == "div" and na.args[1] == b and is_float(kind):
+            return na.args[0]
         return self._make("mul", kind, (a, b) if a < b else (b, a))
 
     def div(self, a: int, b: int) -> int:
@@ -213,6 +232,10 @@ class Graph:
             return self.neg(self.div(na.args[0], b))
         if nb.op == "neg":
             return self.neg(self.div(a, nb.args[0]))
+        if a == b:
+            return self.const(kind, 1)
+        if na.op == "mul" and b in na.args:
+            return na.args[1] if na.args[0] == b else na.args[0]
         return self._make("div", kind, (a, b))
 
     def power(self, a: int, exponent: int) -> int:
