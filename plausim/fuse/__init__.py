@@ -1,6 +1,6 @@
 """A step function becomes one compiled kernel for the whole rollout, with its gradient."""
 
-from .scan import scan
+from .public import scan
 from .unfusable import FallbackWarning
 
 __all__ = ["FallbackWarning", "scan"]

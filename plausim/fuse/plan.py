@@ -55,8 +55,8 @@ def _varying(g: Graph, ports: Ports, still: Sequence[int]) -> set[int]:
     """The nodes that may differ from step to step."""
     moving = set(ports.xs) | {ports.carry[i] for i in range(len(ports.carry)) if i not in still}
     result: set[int] = set()
-    for node in needed(g, [*ports.carry_out, *ports.ys]):
-        if node in moving or any(a in result for a in operands(g.nodes[node])):
+    for node in needed(g, [*ports.carry_out, *ports.ys]):  # a derivative given by hand may not be linear: not summed up
+        if node in moving or g.nodes[node].op == "custom" or any(a in result for a in operands(g.nodes[node])):
             result.add(node)
     return result
 

@@ -278,7 +278,7 @@ def _rollout_jvp(primals: Arrays, tangents: Arrays, *, step: Traced, masks: tupl
     all_tangents = [next(each) if _is_float(a) else None for a in step.closed.out_avals]
     flags = [*wanted.carry, *wanted.ys]
     asked = [t for t, f in zip(all_tangents, flags, strict=True) if f]
-    return outputs, [ad.Zero.from_primal_value(o) if t is None else t for o, t in zip(outputs, asked, strict=True)]
+    return outputs, [ad.Zero(jax.typeof(o).to_tangent_aval()) if t is None else t for o, t in zip(outputs, asked, strict=True)]
 
 
 def _tangent_jvp(primals: Arrays, tangents: Arrays, **params: Any):
@@ -322,10 +322,31 @@ def _tangent_transpose(cotangents: Arrays, *operands: Any, step: Traced, nonzero
     )  # fmt: skip
     share, results = iter(shares), []
     for slot, flag in zip(slots, asked, strict=True):
-        if slot is not None:  # lanes that share a tangent add up their cotangents
-            axes = tuple(i for i, m in enumerate(slot[1]) if not m)
-            results.append(jnp.sum(next(share), axes) if flag else None)
+        if slot is not None:
+            results.append(_sum_over(next(share), slot[1]) if flag else None)
     return [None] * count + results
+
+
+def _rollout_transpose(cotangents: Arrays, *operands: Any, step: Traced, length: int, reverse: bool, lanes: tuple, masks: tuple, wanted: Wanted):
+    """A rollout that is linear in some operands has the same derivative everywhere, so also where they are 0."""
+    asked = [ad.is_undefined_primal(o) for o in operands]
+    filled = [jnp.zeros(o.aval.shape, o.aval.dtype) if ad.is_undefined_primal(o) else o for o in operands]
+    given = [c for c in cotangents if type(c) is not ad.Zero]
+    results = iter([type(c) is not ad.Zero for c in cotangents])
+    every = [next(results) if f else False for f in (*wanted.carry, *wanted.ys)]
+    consts, init, xs = _parts(step, asked)
+    backward = Wanted((), (), tuple(consts), tuple(init), tuple(xs), tuple(every[: step.carry]), tuple(every[step.carry :]))
+    everywhere = (True,) * len(lanes)
+    shares = iter(adjoint_p.bind(
+        *filled, *given, step=step, length=length, reverse=reverse, lanes=lanes,
+        masks=(*masks, *(everywhere for _ in given)), wanted=backward,
+    ))  # fmt: skip
+    return [_sum_over(next(shares), mask) if flag else None for flag, mask in zip(asked, masks, strict=True)]
+
+
+def _sum_over(share: Any, mask: Mask) -> Any:
+    """Lanes that share an operand add up their cotangents."""
+    return jnp.sum(share, tuple(i for i, differs in enumerate(mask) if not differs))
 
 
 def _lower(make: Callable[..., kernels.Call], reference: Callable[..., Callable[..., list[Any]]]) -> Callable[..., Any]:
@@ -375,3 +396,4 @@ tangent_p = _define(
     mlir.lower_fun(lambda *o, **p: _tangent_as_rollout(o, rollout=rollout_p.bind, **p), multiple_results=True),
 )  # fmt: skip
 ad.primitive_transposes[tangent_p] = _tangent_transpose
+ad.primitive_transposes[rollout_p] = _rollout_transpose

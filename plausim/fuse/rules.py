@@ -263,9 +263,9 @@ def _scatter(g: Graph, eqn: Any, x: Array, where: Array, updates: Array) -> Arra
                "scatter-min": "min", "scatter_min": "min", "scatter-max": "max", "scatter_max": "max", "scatter-sub": "sub"}[eqn.primitive.name]  # fmt: skip
 
     def put(values: np.ndarray) -> Array:
-        where_known = jnp.asarray(values.reshape(where.shape).astype(dtype))
         keep = {k: eqn.params[k] for k in ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")}
         with jax.ensure_compile_time_eval():
+            where_known = jnp.asarray(values.reshape(where.shape).astype(dtype))
             ones = jnp.eye(updates.size, dtype=jnp.int32).reshape(updates.size, *updates.shape)
             base = jnp.zeros(x.shape, jnp.int32)
             hits = np.asarray(jax.vmap(lambda u: jax.lax.scatter_add(base, where_known, u, **keep))(ones))
@@ -287,16 +287,16 @@ def _fold(g: Graph, a: Array, axes: tuple[int, ...], op: Callable[[int, int], in
     rows = moved.reshape(-1, *rest) if moved.size else np.zeros((0, *rest), np.int32)
     if not len(rows):
         return np.full(rest, g.const(kind, empty), np.int32)
-    result = rows[0]
-    for row in rows[1:]:
-        result = each(op, result, row)
+    result = rows[0, ...]
+    for i in range(1, len(rows)):
+        result = each(op, result, rows[i, ...])
     return result
 
 
 def _reduce(op: str, empty: Callable[[str], Any]) -> Callable[..., Array]:
     def rule(g: Graph, eqn: Any, a: Array) -> Array:
         kind = kind_of(eqn.outvars[0].aval)
-        return _fold(g, a, tuple(eqn.params["axes"]), partial(g.apply, op), empty(kind), kind)
+        return _fold(g, a, tuple(map(int, eqn.params["axes"])), partial(g.apply, op), empty(kind), kind)
 
     return rule
 
@@ -318,9 +318,11 @@ def _argument(op: str) -> Callable[..., Array]:
         (axis,) = eqn.params["axes"]
         kind = kind_of(eqn.outvars[0].aval)
         rows = np.moveaxis(a, axis, 0)
-        best, place = rows[0], np.full(rows[0].shape, g.const(kind, 0), np.int32)
-        for i, row in enumerate(rows[1:], 1):  # NaN wins over numbers, the first one over later ones
-            def better(n: int, b: int) -> int:
+        best, place = rows[0, ...], np.full(rows.shape[1:], g.const(kind, 0), np.int32)
+        for i in range(1, len(rows)):
+            row = rows[i, ...]
+
+            def better(n: int, b: int) -> int:  # NaN wins over numbers, the first one over later ones
                 beats = g.apply(op, n, b)
                 if is_float(g.nodes[n].kind):
                     beats = g.apply("or", beats, g.apply("and", g.apply("ne", n, n), g.apply("eq", b, b)))
@@ -339,9 +341,9 @@ def _cumulative(op: str) -> Callable[..., Array]:
         axis = eqn.params["axis"]
         rows = np.moveaxis(a, axis, 0)
         rows = rows[::-1] if eqn.params["reverse"] else rows
-        results = [rows[0]] if len(rows) else []
-        for row in rows[1:]:
-            results.append(each(partial(g.apply, op), results[-1], row))
+        results = [rows[0, ...]] if len(rows) else []
+        for i in range(1, len(rows)):
+            results.append(each(partial(g.apply, op), results[-1], rows[i, ...]))
         if not results:
             return a
         return np.moveaxis(np.stack(results[::-1] if eqn.params["reverse"] else results), 0, axis)
@@ -373,9 +375,10 @@ def _sort(g: Graph, eqn: Any, *arrays: Array) -> list[Array]:
 
     for turn in range(count):
         for i in range(turn % 2, count - 1, 2):
-            swap = each(before, *(c[i] for c in columns[:keys]), *(c[i + 1] for c in columns[:keys]))
+            swap = each(before, *(c[i, ...] for c in columns[:keys]), *(c[i + 1, ...] for c in columns[:keys]))
             for c in columns:
-                c[i], c[i + 1] = each(g.select, swap, c[i + 1], c[i]), each(g.select, swap, c[i], c[i + 1])
+                upper, lower = each(g.select, swap, c[i + 1, ...], c[i, ...]), each(g.select, swap, c[i, ...], c[i + 1, ...])
+                c[i], c[i + 1] = upper, lower
     return [np.moveaxis(c, 0, axis) for c in columns]
 
 

@@ -108,8 +108,7 @@ def _custom(graph: Graph, eqn: Any, inputs: list[Array], markers: bool) -> list[
         return outputs
 
     def function(*arguments):
-        callables, params = eqn.primitive.get_bind_params(eqn.params)
-        return eqn.primitive.bind(*callables, *arguments, **params)
+        return eqn.primitive.bind(*arguments, **eqn.primitive.get_bind_params(eqn.params))
 
     return with_own_derivative(graph, function, [v.aval for v in eqn.invars], inputs, outputs)
 
@@ -183,7 +182,7 @@ def _scan(graph: Graph, eqn: Any, inputs: list[Array], markers: bool) -> list[Ar
         raise Unfusable(f"an inner loop of {p['length']} turns", advice=f"at most {MOST_TURNS} are unrolled")
     rows: list[list[Array]] = []
     for t in reversed(range(p["length"])) if p["reverse"] else range(p["length"]):
-        outputs = scalarise(graph, p["jaxpr"], [*consts, *carry, *(x[t] for x in xs)], markers)
+        outputs = scalarise(graph, p["jaxpr"], [*consts, *carry, *(x[t, ...] for x in xs)], markers)
         carry, row = outputs[: p["num_carry"]], outputs[p["num_carry"] :]
         rows.append(row)
         if len(graph.nodes) > MOST_NODES:

@@ -19,6 +19,7 @@ from jax.extend import core as jex
 from .graph import Graph, needed
 from .plan import Ports
 from .scalarise import kind_of, scalarise
+from .unfusable import Unfusable
 
 MOST_PATTERN = 4096  # numbers of a closed-over array that are looked at for exact 0, 1, -1
 
@@ -65,7 +66,10 @@ class Traced:
 
     @functools.cached_property
     def digest(self) -> str:
-        g, ports = self.marked
+        try:
+            g, ports = self.marked
+        except Unfusable:
+            return f"unfusable {id(self)}"
         if g.groups:  # what their derivatives do is known only when these are asked for
             return f"own {id(self)}"
         return fingerprint(g, needed(g, [*ports.carry_out, *ports.ys]), ports, str(self.closed.in_avals), str(self.closed.out_avals), self.consts, self.carry)
@@ -77,7 +81,7 @@ class Traced:
         return isinstance(other, Traced) and self.digest == other.digest
 
     def __repr__(self) -> str:
-        return f"Traced({self.digest[:8]})"
+        return f"Traced({self.consts} consts, {self.carry} carried, {self.xs} xs)"
 
     @property
     def function(self):

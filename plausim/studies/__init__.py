@@ -1,0 +1,1 @@
+"""The experiments of the paper, each a short script with its constants on top."""

@@ -1,0 +1,206 @@
+"""Where numbers end: NaN, infinities, zeros of both signs, overflow, division by zero, out of range."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from plausim import fuse
+
+from .random_steps import reference, same
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # some fall back, and say so
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 1e-30, 3e38, -3e38, np.inf, -np.inf, np.nan, 7.3, -7.3]
+UNARY = """sign abs floor ceil round trunc sqrt square cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin
+    arccos arctan sinh cosh tanh arcsinh arccosh arctanh isnan isinf isfinite signbit"""
+BINARY = "maximum minimum arctan2 power copysign hypot logaddexp fmod remainder less equal not_equal nextafter"
+FLOATS = {  # functions of one float
+    **{name: getattr(jnp, name) for name in UNARY.split()},
+    "rsqrt": lax.rsqrt,
+    "logistic": lax.logistic,
+    "erf": lax.erf,
+    "erfc": lax.erfc,
+    "round half to even": lambda x: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN),
+    "round half away": lambda x: lax.round(x, lax.RoundingMethod.AWAY_FROM_ZERO),
+    "integer_pow -2": lambda x: lax.integer_pow(x, -2),
+    "integer_pow 3": lambda x: lax.integer_pow(x, 3),
+    "to int32": lambda x: x.astype(jnp.int32),
+    "to uint8": lambda x: x.astype(jnp.uint8),
+    "to int64": lambda x: x.astype(jnp.int64),
+    "to bool": lambda x: x.astype(bool),
+    "clip": lambda x: jnp.clip(x, -1.0, 2.0),
+    "relu": jax.nn.relu,
+    "softplus": jax.nn.softplus,
+    "nan_to_num": jnp.nan_to_num,
+    "times zero": lambda x: x * 0.0,
+    "minus itself": lambda x: x - x,
+    "over itself": lambda x: x / x,
+    "plus zero": lambda x: x + 0.0,
+    "one over": lambda x: 1.0 / x,
+    "minus one over minus": lambda x: -(1.0 / -x),
+    "zero minus": lambda x: 0.0 - x,
+    "argmax with NaN": lambda x: jnp.argmax(jnp.stack([x, 1.0 - x, x * 2.0])),
+    "sort with NaN": lambda x: jnp.sort(jnp.stack([x, 1.0 - x, -x])),
+    "cummax": lambda x: lax.cummax(jnp.stack([x, 1.0 - x, -x])),
+    "max of many": lambda x: jnp.max(jnp.stack([x, 1.0 - x, -x])),
+    "min of many": lambda x: jnp.min(jnp.stack([1.0 - x, x, -x])),
+    "norm": lambda x: jnp.linalg.norm(jnp.stack([x, 0.0 * x])),
+    "dot with zeros": lambda x: jnp.dot(jnp.stack([x, x]), jnp.array([0.0, 1.0], x.dtype)),
+}
+PAIRS = {  # of two floats
+    **{name: getattr(jnp, name) for name in BINARY.split()},
+    "rem": lax.rem,
+    "divide": lambda x, y: x / y,
+    "select": lambda x, y: jnp.where(x > y, x, y),
+    "not less": lambda x, y: ~(x < y),
+    "clamp": lambda x, y: lax.clamp(-x, y, x),
+}
+INTEGERS = {  # of two integers
+    "div": lax.div,
+    "rem": lax.rem,
+    "floor divide": lambda a, b: a // b,
+    "modulo": lambda a, b: a % b,
+    "shift left": lax.shift_left,
+    "shift right": lax.shift_right_arithmetic,
+    "shift right logical": lax.shift_right_logical,
+    "add": lambda a, b: a + b,
+    "multiply": lambda a, b: a * b,
+    "abs": lambda a, b: jnp.abs(a),
+    "negative": lambda a, b: -a,
+    "less": lambda a, b: a < b,
+    "count bits": lambda a, b: lax.population_count(a),
+    "leading zeros": lambda a, b: lax.clz(a),
+    "to float": lambda a, b: a.astype(jnp.float32),
+    "to int8": lambda a, b: a.astype(jnp.int8),
+    "to uint32": lambda a, b: a.astype(jnp.uint32),
+    "power": lambda a, b: lax.integer_pow(a, 5),
+    "max": jnp.maximum,
+}
+INDEXED = {  # of an array and an index that may be out of range
+    "get": lambda a, i: a[i],
+    "get pair": lambda a, i: a[jnp.stack([i, i + 1])],
+    "get, filled": lambda a, i: a.at[i].get(mode="fill", fill_value=-1.0),
+    "get, clipped": lambda a, i: a.at[i].get(mode="clip"),
+    "take": lambda a, i: jnp.take(a, i),
+    "set": lambda a, i: a.at[i].set(9.0),
+    "set, clipped": lambda a, i: a.at[i].set(9.0, mode="clip"),
+    "add twice": lambda a, i: a.at[jnp.stack([i, i])].add(1.5),
+    "multiply": lambda a, i: a.at[i].multiply(3.0),
+    "max": lambda a, i: a.at[i].max(1.5),
+    "dynamic_slice": lambda a, i: lax.dynamic_slice(a, (i,), (2,)),
+    "dynamic_update_slice": lambda a, i: lax.dynamic_update_slice(a, -a[:2], (i,)),
+    "switch": lambda a, i: lax.switch(i, [lambda a: a, lambda a: -a, lambda a: 2.0 * a], a),
+    "one_hot": lambda a, i: jax.nn.one_hot(i, 4, dtype=a.dtype),
+    "roll": lambda a, i: jnp.roll(a, i),
+}
+
+
+def same_to_the_last_bits(function, xs, ulps=4):
+    """Each row of xs through one step: NaN, infinities and integers the same, floats to a few ulps.
+
+    Zeros must have the same sign.
+    """
+
+    def run(scan, xs):
+        return scan(lambda _, x: ((), function(*x)), (), xs)[1]
+
+    expected, actual = np.asarray(reference(run, xs)), np.asarray(jax.jit(partial(run, fuse.scan))(xs))
+    assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
+    if expected.dtype.kind != "f":
+        np.testing.assert_array_equal(actual, expected)
+        return
+    rtol = ulps * np.finfo(expected.dtype).eps
+    tiny = np.finfo(expected.dtype).tiny  # subnormals may be flushed
+    np.testing.assert_allclose(actual, expected, rtol=rtol, atol=tiny)
+    zeros = expected == 0
+    np.testing.assert_array_equal(np.signbit(actual[zeros]), np.signbit(expected[zeros]))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("function", FLOATS.values(), ids=FLOATS.keys())
+def test_special_floats(function, dtype):
+    same_to_the_last_bits(function, (np.array(SPECIAL, dtype),))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("function", PAIRS.values(), ids=PAIRS.keys())
+def test_pairs_of_special_floats(function, dtype):
+    numbers = np.array(SPECIAL, dtype)
+    pairs = [np.repeat(numbers, len(numbers)), np.tile(numbers, len(numbers))]
+    same_to_the_last_bits(function, tuple(pairs), ulps=8)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "int8", "uint8", "uint32"])
+@pytest.mark.parametrize("function", INTEGERS.values(), ids=INTEGERS.keys())
+def test_integers(function, dtype):
+    limits = np.iinfo(dtype)
+    numbers = np.array([0, 1, 2, 3, 7, 31, 100, limits.max, limits.max - 1, limits.min, limits.min + 1], dtype)
+    numbers = np.concatenate([numbers, -numbers[1:7]])  # unsigned: from the top
+    same_to_the_last_bits(function, (np.repeat(numbers, len(numbers)), np.tile(numbers, len(numbers))))
+
+
+@pytest.mark.parametrize("function", INDEXED.values(), ids=INDEXED.keys())
+def test_index_out_of_range(function):
+    indices = np.array([0, 1, 2, 3, 4, 5, 100, -1, -2, -3, -4, -5, -100], np.int32)
+    same_to_the_last_bits(function, (np.tile(np.array([1.0, 2.0, 3.0, 4.0]), (len(indices), 1)), indices))
+
+
+KINKS = {  # gradients where there is more than one answer, or none: JAX's
+    "abs at 0": (jnp.abs, 0.0),
+    "max, a tie": (lambda x: jnp.maximum(x, 0.0), 0.0),
+    "max of a tie": (lambda x: jnp.max(jnp.stack([x, x, 0.5 * x])), 0.0),
+    "clip at the limit": (lambda x: jnp.clip(x, -1.0, 1.0), 1.0),
+    "relu at 0": (jax.nn.relu, 0.0),
+    "sqrt at 0": (jnp.sqrt, 0.0),
+    "sqrt below 0, not taken": (lambda x: jnp.where(x > 0, jnp.sqrt(x), 0.0), -1.0),
+    "safe sqrt": (lambda x: jnp.where(x > 0, jnp.sqrt(jnp.where(x > 0, x, 1.0)), 0.0), -1.0),
+    "norm of 0": (lambda x: jnp.linalg.norm(jnp.stack([x, x])), 0.0),
+    "power 0 of 0": (lambda x: x ** jnp.zeros_like(x), 0.0),
+    "power 1.5 of 0": (lambda x: x**1.5, 0.0),
+    "arctan2 at the origin": (lambda x: jnp.arctan2(x, x), 0.0),
+    "floor": (jnp.floor, 0.5),
+    "sign": (jnp.sign, 0.5),
+    "log of 0": (jnp.log, 0.0),
+    "times log": (lambda x: x * jnp.log(x), 0.0),
+    "arccos at 1": (jnp.arccos, 1.0),
+    "arcsin at 1": (jnp.arcsin, 1.0),
+    "sinc at 0": (jnp.sinc, 0.0),
+    "softplus, large": (jax.nn.softplus, 1000.0),
+    "logaddexp of -inf": (lambda x: jnp.logaddexp(x, -jnp.inf), -np.inf),
+    "cumprod with a zero": (lambda x: jnp.sum(jnp.cumprod(jnp.stack([x, x + 1.0, x]))), 0.0),
+    "prod with two zeros": (lambda x: jnp.prod(jnp.stack([x, x, x + 2.0])), 0.0),
+    "NaN": (jnp.sin, np.nan),
+    "infinity": (jnp.tanh, np.inf),
+    "rem": (lambda x: lax.rem(x, x.dtype.type(0.5)), 1.25),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("function, at", KINKS.values(), ids=KINKS.keys())
+def test_gradient_at_kinks(function, at, dtype):
+    def run(scan, start):
+        def step(carry, _):
+            total, at = carry
+            return (total + function(at), at), None
+
+        return scan(step, (jnp.zeros_like(start), start), None, 2)[0][0]
+
+    start = jnp.asarray(at, dtype)
+    for transform in (jax.value_and_grad, jax.jacfwd):
+        same(lambda scan, start, transform=transform: transform(partial(run, scan))(start), start)
+
+
+def test_overflow_of_a_diverging_rollout():
+    def run(scan, start):
+        return scan(lambda c, _: (c * c, c), start, None, length=12)
+
+    starts = jnp.linspace(-3.0, 3.0, 21, dtype="float32")
+
+    def function(scan, starts):
+        return run(scan, starts), jax.vmap(jax.grad(lambda start: run(scan, start)[0]))(starts)
+
+    same(function, starts)

@@ -1,0 +1,39 @@
+"""The README tells the truth: its code runs and prints what its comments say, and its links lead somewhere."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.mark.parametrize("code", blocks("python"))
+def test_python_prints_what_its_comments_say(code: str) -> None:
+    promised = re.findall(r"^print\(.*\)  # (.*)$", code, re.MULTILINE)
+    assert promised
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.splitlines() == promised
+
+
+def test_two_commands_do_all_the_set_up() -> None:
+    commands = [line for block in blocks("sh") for line in block.splitlines() if line]
+    assert len(commands) == 2
+    assert commands[0].endswith("plausim demo")
+    assert commands[1].endswith("pytest")
+
+
+def test_links_to_files_lead_to_files() -> None:
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    for page in pages:
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text()):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"

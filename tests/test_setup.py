@@ -1,0 +1,22 @@
+"""The checks that the test run promises are really on."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from plausim.studies import link_lengths
+
+
+def test_types_and_shapes_are_enforced_in_the_package() -> None:
+    with pytest.raises(Exception, match="Type-check error"):
+        link_lengths.accelerations(jnp.ones(3), jnp.ones(4))
+    with pytest.raises(Exception, match="Type-check error"):
+        link_lengths.sobol("many")  # pyright: ignore[reportArgumentType]
+
+
+def test_promotion_is_never_silent() -> None:
+    with pytest.raises(ValueError, match="rank_promotion"):
+        jnp.add(jnp.ones((2, 3)), jnp.ones(3))
+    with pytest.raises(Exception, match="promotion"):
+        jnp.add(jnp.ones(3, jnp.float32), jnp.ones(3, jnp.float64))
+    assert jax.config.read("jax_enable_x64")
