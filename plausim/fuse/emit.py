@@ -349,38 +349,50 @@ class Emitter:
         tape = w.value(f"getelementptr i8, ptr %scratch, i64 {self.sizes.fixed}")
         if self.k.backward is None:
             w.line(f"call void @forward(ptr %scratch, ptr %meta, i64 0, i64 {steps}, i64 {steps}, ptr {tape}, i64 0)")
+            self.unpack(w, {"carry": "init"})
         else:
             self.segments(w, steps, tape)
             w.line("call void @after(ptr %scratch)")
-        regions = {"carry": "init", "const_share": "const_share", "init_share": "cotangent"}
+        self.unpack(w, {"const_share": "const_share", "init_share": "cotangent"})
+        body = "\n".join(w.lines)
+        return f"define void @block(ptr %args, ptr %rets, i64 %index, ptr %scratch) {self.k.attributes} {{\nentry:\n{body}\n  ret void\n}}"
+
+    def unpack(self, w: Writer, regions: dict[str, str]) -> None:
+        """Results by role, from the region of scratch where they stand."""
         for b in self.k.results:
             if b.role in regions and b.count:
                 self.transpose(w, "unpack", b, self.memory.regions[regions[b.role], b.first], self.pointer(w, b.role, b.first))
-        body = "\n".join(w.lines)
-        return f"define void @block(ptr %args, ptr %rets, i64 %index, ptr %scratch) {self.k.attributes} {{\nentry:\n{body}\n  ret void\n}}"
+
+    def end(self) -> str:
+        w = self.writer()
+        self.unpack(w, {"carry": "init"})
+        return self.function("end", "ptr %scratch, ptr %meta", w)
 
     def segments(self, w: Writer, steps: str, store_at: str) -> None:
         """Forward to the last segment, keeping where each starts; then each one forward with its tape, and back."""
         w.line(f"%length = load i64, ptr {w.value(f'getelementptr i64, ptr %meta, i64 {runtime.SEGMENT}')}")
         w.line(f"%up = add i64 {steps}, %length\n  %up1 = sub i64 %up, 1\n  %count = sdiv i64 %up1, %length")
         w.line(f"%starts = mul i64 %count, {self.sizes.segment}\n  %tape = getelementptr i8, ptr {store_at}, i64 %starts")
-        w.line("%none = icmp eq i64 %count, 0\n  br i1 %none, label %over, label %first\nfirst:\n  %final = sub i64 %count, 1\n  br label %out\nout:")
+        w.line("%none = icmp eq i64 %count, 0\n  br i1 %none, label %nothing, label %first\nnothing:")
+        w.line("call void @end(ptr %scratch, ptr %meta)\n  br label %over\nfirst:\n  %final = sub i64 %count, 1\n  br label %out\nout:")
         w.line("%i = phi i64 [0, %first], [%in, %run]")
         w.line(f"%so = mul i64 %i, {self.sizes.segment}\n  %s = getelementptr i8, ptr {store_at}, i64 %so")
         w.line("call void @keep(ptr %scratch, ptr %s)\n  %last = icmp eq i64 %i, %final\n  br i1 %last, label %turn, label %run\nrun:")
         w.line("%in = add i64 %i, 1\n  %f0 = mul i64 %i, %length\n  %f1 = add i64 %f0, %length")
         w.line(f"call void @forward(ptr %scratch, ptr %meta, i64 %f0, i64 %f1, i64 {steps}, ptr %tape, i64 0)\n  br label %out\nturn:")
-        w.line("%j = phi i64 [%final, %out], [%jn, %turn]\n  %jn = sub i64 %j, 1")
+        w.line("%j = phi i64 [%final, %out], [%jn, %walk]\n  %jn = sub i64 %j, 1")
         w.line(f"%bo = mul i64 %j, {self.sizes.segment}\n  %b = getelementptr i8, ptr {store_at}, i64 %bo\n  call void @fetch(ptr %scratch, ptr %b)")
         w.line(f"%b0 = mul i64 %j, %length\n  %b1 = add i64 %b0, %length\n  %bm = icmp slt i64 %b1, {steps}\n  %be = select i1 %bm, i64 %b1, i64 {steps}")
         w.line(f"call void @forward(ptr %scratch, ptr %meta, i64 %b0, i64 %be, i64 {steps}, ptr %tape, i64 {self.sizes.step})")
+        w.line("%ended = icmp eq i64 %j, %final\n  br i1 %ended, label %finish, label %walk\nfinish:")
+        w.line("call void @end(ptr %scratch, ptr %meta)\n  br label %walk\nwalk:")
         w.line(f"call void @reverse(ptr %scratch, ptr %meta, i64 %b0, i64 %be, i64 {steps}, ptr %tape)")
         w.line("%again = icmp sgt i64 %j, 0\n  br i1 %again, label %turn, label %over\nover:")
 
     def module(self) -> str:
         functions = [self.before(), self.forward(), self.block()]
         if self.k.backward is not None:
-            functions += [self.reverse(), self.after(), self.copy("keep", True), self.copy("fetch", False)]
+            functions += [self.reverse(), self.after(), self.end(), self.copy("keep", True), self.copy("fetch", False)]
         sizes = sorted({bytes_of(b.kind) for b in (*self.k.arguments, *self.k.results)})
         functions += [make(self.lanes, size) for size in sizes for make in (runtime.pack, runtime.unpack)]
         functions.append(runtime.locate(self.lanes, self.k.axes, len(self.k.arguments), len(self.k.results)))

@@ -35,7 +35,7 @@ class Wanted(NamedTuple):
 
     @property
     def gradient(self) -> bool:
-        return bool(self.consts or self.init or self.xs)
+        return any((*self.consts, *self.init, *self.xs))
 
 
 class Call(NamedTuple):
@@ -56,7 +56,7 @@ def call(step: Traced, wanted: Wanted, masks: Sequence[Mask], sizes: tuple[int, 
     layout = arrange(sizes, everything, by_step, natural)
     uniform = tuple(not any(layout.strides(m, sizes, 1)[:1]) for m in masks)
     wide = layout.inner > natural and _operations(step, wanted) <= SMALL
-    lanes = natural * (2 if wide else 1)
+    lanes = natural * (int(os.environ.get("PU", "2")) if wide else 1)
     arguments = tuple(b._replace(uniform=u and b.role in ("x", "y_cotangent")) for b, u in zip(arguments, uniform, strict=True))
     target, bytes_, work = _compiled(step, wanted, arguments, results, reverse, lanes, len(layout.outer))
     blocks = -(-layout.inner // lanes) * math.prod(layout.outer)
@@ -118,6 +118,7 @@ def planned(step: Traced, wanted: Wanted) -> tuple[Graph, Any, Forward, Any]:
     forward, backward = plan_gradient(
         g, ports, _positions(arguments, "carry_cotangent"), _positions(arguments, "y_cotangent"),
         _positions(results, "const_share"), _positions(results, "init_share"), _positions(results, "x_share"),
+        _positions(results, "carry"), _positions(results, "y"),
     )  # fmt: skip
     return g, ports, forward, backward
 

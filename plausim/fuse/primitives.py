@@ -2,12 +2,13 @@
 
     fused_rollout    consts, init, xs                 -> carry, ys
     fused_tangent    the same and tangents            -> tangents of carry and ys          (linear in the tangents)
-    fused_adjoint    the same and cotangents          -> cotangents of consts, init, xs
+    fused_adjoint    the same and cotangents          -> carry, ys; cotangents of consts, init, xs
 
 Each operand leads with the lane axes along which it differs (`masks`, one flag for each lane axis); results have them
 all. `vmap` only adds a lane axis, so nested batches are one launch. A tangent is the rollout of the step's
 `jax.jvp`; its transpose is the adjoint; and the adjoint is written once more as two rollouts, which is what second
-derivatives differentiate. Each primitive also has a `reference` in plain JAX: the meaning, for other platforms and for
+derivatives differentiate. Where the carry holds one sum, most often a log-likelihood, its slope is computed along with
+its value, in one launch; what turns out not to be used is dropped again when JAX removes dead code. Each primitive also has a `reference` in plain JAX: the meaning, for other platforms and for
 what cannot be compiled.
 """
 
@@ -19,6 +20,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend import core as jex
 from jax.interpreters import ad, batching, mlir
+from jax.interpreters import partial_eval as pe
 
 from . import kernels
 from .abi import AbiError
@@ -72,6 +74,7 @@ def rollout_reference(*, step: Traced, length: int, reverse: bool, lanes: tuple,
 def adjoint_reference(*, step: Traced, length: int, reverse: bool, lanes: tuple, masks: tuple, wanted: Wanted) -> Callable[..., list[Any]]:
     asked = [i for i, flag in enumerate((*wanted.consts, *wanted.init, *wanted.xs)) if flag]
     given = [i for i, flag in enumerate((*wanted.carry_cotangents, *wanted.y_cotangents)) if flag]
+    returned = [i for i, flag in enumerate((*wanted.carry, *wanted.ys)) if flag]
     count = step.consts + step.carry + step.xs
 
     def one(*operands):
@@ -80,9 +83,10 @@ def adjoint_reference(*, step: Traced, length: int, reverse: bool, lanes: tuple,
             for i, value in zip(asked, some, strict=True):
                 full[i] = value
             outputs = _one_rollout(step, length, reverse, full)
-            return [outputs[i] for i in given]
+            return [outputs[i] for i in given], [outputs[i] for i in returned]
 
-        return list(jax.vjp(function, *(operands[i] for i in asked))[1](list(operands[count:])))
+        _, pull, outputs = jax.vjp(function, *(operands[i] for i in asked), has_aux=True)
+        return [*outputs, *pull(list(operands[count:]))]
 
     return _over_lanes(one, lanes, masks)
 
@@ -134,7 +138,19 @@ def _tangent_step(step: Traced, nonzero: tuple[bool, ...]) -> Traced:
     return Traced(closed, n_consts, n_carry, patterns)
 
 
-def _tangent_as_rollout(operands: Arrays, *, rollout: Callable[..., list[Any]], step: Traced, nonzero: tuple[bool, ...], length: int, reverse: bool, lanes: tuple, masks: tuple) -> list[Any]:
+def _tangent_as_rollout(
+    operands: Arrays,
+    *,
+    rollout: Callable[..., list[Any]],
+    step: Traced,
+    nonzero: tuple[bool, ...],
+    slopes_of: int | None,
+    length: int,
+    reverse: bool,
+    lanes: tuple,
+    masks: tuple,
+) -> list[Any]:
+    del slopes_of  # for the transpose only
     count = step.consts + step.carry + step.xs
     primals, given, given_masks = operands[:count], iter(operands[count:]), iter(masks[count:])
     tangents = [(next(given), next(given_masks)) if f else None for f in nonzero]
@@ -225,7 +241,13 @@ def _adjoint_as_rollouts(operands: Arrays, *, step: Traced, length: int, reverse
         ),
     )  # fmt: skip
     of_init = sum(wanted.init[i] for i in floats)
-    return [*outputs[of_init : of_init + len(summed)], *outputs[:of_init], *outputs[of_init + len(summed) :]]
+    primals: list[Any] = []
+    if any((*wanted.carry, *wanted.ys)):
+        primals = rollout_p.bind(
+            *operands[:count], step=step, length=length, reverse=reverse, lanes=lanes, masks=masks[:count],
+            wanted=Wanted(wanted.carry, wanted.ys),
+        )  # fmt: skip
+    return [*primals, *outputs[of_init : of_init + len(summed)], *outputs[:of_init], *outputs[of_init + len(summed) :]]
 
 
 # ---- the primitives
@@ -256,7 +278,9 @@ def _tangent_types(*operands: Any, step: Traced, length: int, lanes: tuple, **_:
 
 def _adjoint_types(*operands: Any, step: Traced, length: int, lanes: tuple, wanted: Wanted, **_: Any) -> list[Any]:
     consts, carry, xs = _parts(step, step.closed.in_avals)
-    shapes = [((*lanes, *a.shape), a) for a, f in zip([*consts, *carry], [*wanted.consts, *wanted.init], strict=True) if f]
+    shapes = [((*lanes, *a.shape), a) for a, f in zip(carry, wanted.carry, strict=True) if f]
+    shapes += [((*lanes, length, *a.shape), a) for a, f in zip(step.y_avals, wanted.ys, strict=True) if f]
+    shapes += [((*lanes, *a.shape), a) for a, f in zip([*consts, *carry], [*wanted.consts, *wanted.init], strict=True) if f]
     return _result_types(operands, shapes + [((*lanes, length, *a.shape), a) for a, f in zip(xs, wanted.xs, strict=True) if f])
 
 
@@ -269,11 +293,29 @@ def _batch(primitive: jex.Primitive, operands: Arrays, dims: Sequence[int | None
     return outputs, [0] * len(outputs)
 
 
-def _rollout_jvp(primals: Arrays, tangents: Arrays, *, step: Traced, masks: tuple, wanted: Wanted, **params: Any):
-    outputs = rollout_p.bind(*primals, step=step, masks=masks, wanted=wanted, **params)
+def _rollout_jvp(primals: Arrays, tangents: Arrays, *, step: Traced, masks: tuple, lanes: tuple, wanted: Wanted, **params: Any):
     nonzero = tuple(type(t) is not ad.Zero for t in tangents)
+    # tangents that are still unknown: reverse mode is on its way
+    backward = any(isinstance(t, pe.JaxprTracer) for t in tangents)
+    total = step.sum_carried if backward else None
+    if total is not None and not wanted.carry[total]:
+        total = None
+    params = {"step": step, "lanes": lanes, **params}
+    slopes: list[Any] = []
+    if total is None:
+        outputs = rollout_p.bind(*primals, masks=masks, wanted=wanted, **params)
+    else:
+        consts, init, xs = (tuple(part) for part in _parts(step, nonzero))
+        both = Wanted(wanted.carry, wanted.ys, consts, init, xs, tuple(i == total for i in range(step.carry)), (False,) * len(step.y_avals))
+        one = jnp.ones((), step.carry_avals[total].dtype)
+        outputs = adjoint_p.bind(*primals, one, masks=(*masks, (False,) * len(lanes)), wanted=both, **params)
+        count = sum((*wanted.carry, *wanted.ys))
+        outputs, slopes = outputs[:count], outputs[count:]
     given = [(t, m) for t, m, f in zip(tangents, masks, nonzero, strict=True) if f]
-    moved = tangent_p.bind(*primals, *(t for t, _ in given), step=step, nonzero=nonzero, masks=(*masks, *(m for _, m in given)), **params)
+    moved = tangent_p.bind(
+        *primals, *(t for t, _ in given), *slopes, nonzero=nonzero, slopes_of=total,
+        masks=(*masks, *(m for _, m in given), *((True,) * len(lanes) for _ in slopes)), **params,
+    )  # fmt: skip
     each = iter(moved)
     all_tangents = [next(each) if _is_float(a) else None for a in step.closed.out_avals]
     flags = [*wanted.carry, *wanted.ys]
@@ -302,7 +344,17 @@ def _through(function: Callable[..., list[Any]], primals: Arrays, tangents: Arra
     return jax.jvp(of_active, [primals[i] for i in active], [tangents[i] for i in active])
 
 
-def _tangent_transpose(cotangents: Arrays, *operands: Any, step: Traced, nonzero: tuple[bool, ...], length: int, reverse: bool, lanes: tuple, masks: tuple):
+def _tangent_transpose(
+    cotangents: Arrays,
+    *operands: Any,
+    step: Traced,
+    nonzero: tuple[bool, ...],
+    slopes_of: int | None,
+    length: int,
+    reverse: bool,
+    lanes: tuple,
+    masks: tuple,
+):
     count = step.consts + step.carry + step.xs
     primals, tangents = operands[:count], iter(zip(operands[count:], masks[count:], strict=True))
     slots = [next(tangents) if f else None for f in nonzero]
@@ -312,9 +364,15 @@ def _tangent_transpose(cotangents: Arrays, *operands: Any, step: Traced, nonzero
     given = [c for c in cotangents if type(c) is not ad.Zero]
     if not given:
         return [None if not ad.is_undefined_primal(o) else ad.Zero(o.aval) for o in operands]
+    slopes = operands[count + sum(nonzero) :]
+    if slopes and [i for i, f in flags.items() if f] == [slopes_of]:
+        shares = [given[0].reshape(*lanes, *(1,) * (s.ndim - len(lanes))) * s for s in slopes]
+        each = iter(zip(shares, masks[count : count + sum(nonzero)], [a for a, slot in zip(asked, slots, strict=True) if slot is not None], strict=True))
+        return [None] * count + [_sum_over(s, m) if f else None for s, m, f in each] + [None] * len(slopes)
     consts, init, xs = _parts(step, asked)
+    nothing = (False,) * len(step.closed.out_avals)
     every = [flags.get(i, False) for i in range(len(step.closed.out_avals))]
-    wanted = Wanted((), (), tuple(consts), tuple(init), tuple(xs), tuple(every[: step.carry]), tuple(every[step.carry :]))
+    wanted = Wanted(nothing[: step.carry], nothing[step.carry :], tuple(consts), tuple(init), tuple(xs), tuple(every[: step.carry]), tuple(every[step.carry :]))
     everywhere = (True,) * len(lanes)
     shares = adjoint_p.bind(
         *primals, *given, step=step, length=length, reverse=reverse, lanes=lanes,
@@ -324,7 +382,7 @@ def _tangent_transpose(cotangents: Arrays, *operands: Any, step: Traced, nonzero
     for slot, flag in zip(slots, asked, strict=True):
         if slot is not None:
             results.append(_sum_over(next(share), slot[1]) if flag else None)
-    return [None] * count + results
+    return [None] * count + results + [None] * len(slopes)
 
 
 def _rollout_transpose(cotangents: Arrays, *operands: Any, step: Traced, length: int, reverse: bool, lanes: tuple, masks: tuple, wanted: Wanted):
@@ -335,7 +393,8 @@ def _rollout_transpose(cotangents: Arrays, *operands: Any, step: Traced, length:
     results = iter([type(c) is not ad.Zero for c in cotangents])
     every = [next(results) if f else False for f in (*wanted.carry, *wanted.ys)]
     consts, init, xs = _parts(step, asked)
-    backward = Wanted((), (), tuple(consts), tuple(init), tuple(xs), tuple(every[: step.carry]), tuple(every[step.carry :]))
+    nothing = (False,) * len(step.closed.out_avals)
+    backward = Wanted(nothing[: step.carry], nothing[step.carry :], tuple(consts), tuple(init), tuple(xs), tuple(every[: step.carry]), tuple(every[step.carry :]))
     everywhere = (True,) * len(lanes)
     shares = iter(adjoint_p.bind(
         *filled, *given, step=step, length=length, reverse=reverse, lanes=lanes,
@@ -347,6 +406,24 @@ def _rollout_transpose(cotangents: Arrays, *operands: Any, step: Traced, length:
 def _sum_over(share: Any, mask: Mask) -> Any:
     """Lanes that share an operand add up their cotangents."""
     return jnp.sum(share, tuple(i for i, differs in enumerate(mask) if not differs))
+
+
+def _unused_rollout(used: Sequence[bool], *more: Any):
+    """Dead code: results that nobody reads are not computed. The equation is the last argument (JAX 0.12 added one)."""
+    eqn = more[-1]
+    if not any(used):
+        return [False] * len(eqn.invars), None
+    flags, kept = iter(used), []
+    for port in eqn.params["wanted"]:
+        kept.append(tuple(f and next(flags) for f in port) if len(kept) < 2 or eqn.primitive is adjoint_p and len(kept) < 5 else port)
+    wanted, outvars = Wanted(*kept), [v for v, f in zip(eqn.outvars, used, strict=True) if f]
+    if eqn.primitive is adjoint_p and not wanted.gradient:
+        step = eqn.params["step"]
+        count = step.consts + step.carry + step.xs
+        params = dict(eqn.params, wanted=Wanted(wanted.carry, wanted.ys), masks=eqn.params["masks"][:count])
+        plain = eqn.replace(primitive=rollout_p, invars=eqn.invars[:count], outvars=outvars, params=params)
+        return [i < count for i in range(len(eqn.invars))], plain
+    return [True] * len(eqn.invars), eqn.replace(outvars=outvars, params=dict(eqn.params, wanted=wanted))
 
 
 def _lower(make: Callable[..., kernels.Call], reference: Callable[..., Callable[..., list[Any]]]) -> Callable[..., Any]:
@@ -396,4 +473,5 @@ tangent_p = _define(
     mlir.lower_fun(lambda *o, **p: _tangent_as_rollout(o, rollout=rollout_p.bind, **p), multiple_results=True),
 )  # fmt: skip
 ad.primitive_transposes[tangent_p] = _tangent_transpose
+pe.dce_rules.update({rollout_p: _unused_rollout, adjoint_p: _unused_rollout})
 ad.primitive_transposes[rollout_p] = _rollout_transpose

@@ -65,6 +65,17 @@ class Traced:
         return g, ports
 
     @functools.cached_property
+    def sum_carried(self) -> int | None:
+        """The one number of the carry to which every step adds something, and that nothing else reads; a likelihood, say."""
+        g, ports = self.marked
+        first, found = 0, []
+        for i, aval in enumerate(self.carry_avals):
+            if aval.shape == () and g.nodes[ports.carry[first]].kind[0] == "f" and _is_sum(g, ports, first):
+                found.append(i)
+            first += aval.size
+        return found[0] if len(found) == 1 else None
+
+    @functools.cached_property
     def digest(self) -> str:
         try:
             g, ports = self.marked
@@ -95,6 +106,16 @@ class Traced:
     @property
     def y_avals(self) -> list[Any]:
         return self.closed.out_avals[self.carry :]
+
+
+def _is_sum(g: Graph, ports: Ports, place: int) -> bool:
+    own, out = ports.carry[place], g.nodes[ports.carry_out[place]]
+    if out.op not in ("add", "sub") or own not in out.args or (out.op == "sub" and out.args[0] != own):
+        return False
+    (part,) = [a for a in out.args if a != own] or [own]
+    others = [n for i, n in enumerate(ports.carry_out) if i != place]
+    moving = set(ports.carry) | set(ports.xs)
+    return own not in needed(g, [part, *others, *ports.ys]) and any(n in moving for n in needed(g, [part]))
 
 
 def fingerprint(g: Graph, nodes: Sequence[int], *more: Any) -> str:

@@ -663,7 +663,8 @@ def distance(actual: Any, expected: Any) -> float:
     others, other_tree = jax.tree.flatten(actual)
     assert other_tree == tree
     types = [jax.typeof(leaf) for leaf in leaves]  # lax.scan may give back a Python number that it was given
-    assert [jax.typeof(leaf) for leaf in others] == types
+    for aval, wanted in zip(map(jax.typeof, others), types, strict=True):
+        assert (aval.shape, aval.dtype, aval.weak_type) == (wanted.shape, wanted.dtype, wanted.weak_type)
     scales = [largest(leaf) for leaf in leaves]
     worst = 0.0
     for one, two, aval, scale in zip(others, leaves, types, scales, strict=True):
@@ -674,7 +675,7 @@ def distance(actual: Any, expected: Any) -> float:
         one, two = np.asarray(one).astype(wide), np.asarray(two).astype(wide)
         finite = np.isfinite(two)
         np.testing.assert_array_equal(one[~finite], two[~finite])
-        error = np.abs(one - two)[finite]
+        error = np.abs(one[finite] - two[finite])
         assert np.all(np.isfinite(error)), f"finite with lax.scan, but not here: {one} {two}"
         worst = max(worst, np.max(error, initial=0) / (max(scale, 0.01 * max(scales)) or 1.0))
     return float(worst)

@@ -1,0 +1,1 @@
+"""How fast `plausim.fuse` is, beside what else computes the same rollouts. Each module runs with `python -m`."""
