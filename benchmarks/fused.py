@@ -6,7 +6,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.mechanisms import Mechanism
-from benchmarks.native import Unavailable
 from plausim import fuse
 
 
@@ -25,12 +24,12 @@ class Operations(NamedTuple):
 
 
 def fused_operations(mechanism: Mechanism) -> tuple[Operations, Operations]:
-    """Of one step and of its adjoint, float32, after simplification."""
-    explain = getattr(fuse, "explain", None)
-    if explain is None:
-        raise Unavailable("no fuse.explain yet")
-    theta, start, *inputs = (
-        jnp.asarray(v, np.float32) for v in (mechanism.nominal, mechanism.start, *mechanism.inputs)
-    )
-    report = explain(lambda state, _: (mechanism.step(state, theta, *inputs), None), start, None)
+    """Of one step and of its adjoint, float32, after simplification; parameters and inputs are variables, as in CasADi."""
+    given = [jnp.asarray(v, np.float32) for v in (mechanism.start, mechanism.nominal, *mechanism.inputs)]
+
+    def step(carry, _):
+        state, theta, *inputs = carry
+        return [mechanism.step(state, theta, *inputs), theta, *inputs], None
+
+    report = fuse.explain(step, given, None, length=1)
     return Operations(*report.forward), Operations(*report.adjoint)

@@ -1,6 +1,7 @@
 """A step function becomes one compiled kernel for the whole rollout, with its gradient."""
 
+from .explain import Explanation, explain
 from .public import scan
 from .unfusable import FallbackWarning
 
-__all__ = ["FallbackWarning", "scan"]
+__all__ = ["Explanation", "FallbackWarning", "explain", "scan"]

@@ -101,6 +101,13 @@ def _extreme(g: Graph, a: int, b: int, y: int, c: int) -> tuple[int, int]:
     return first, second
 
 
+def _product(g: Graph, node: int, share: int) -> list[tuple[int, int]]:
+    a, b = g.nodes[node].args
+    if a == b:  # doubling the cotangent, not the product: it is often the same for several squares
+        return [(a, g.mul(_scaled(g, 2.0, share), a))]
+    return [(a, g.mul(share, b)), (b, g.mul(share, a))]
+
+
 def _divided(g: Graph, a: int, b: int, y: int, c: int) -> tuple[int, int]:
     per = g.div(c, b)
     return per, g.neg(g.mul(per, y))
@@ -151,7 +158,7 @@ def _flat(g: Graph, node: int, share: int) -> list[tuple[int, int]]:
 PULLS: dict[str, Pull] = {
     "add": _binary(lambda g, a, b, y, c: (c, c)),
     "sub": _binary(lambda g, a, b, y, c: (c, g.neg(c))),
-    "mul": _binary(lambda g, a, b, y, c: (g.mul(c, b), g.mul(c, a))),
+    "mul": _product,
     "div": _binary(_divided),
     "max": _binary(_extreme), "min": _binary(_extreme),
     "pow": _binary(_powered), "atan2": _binary(_angle), "rem": _binary(_remainder),

@@ -112,6 +112,11 @@ class Emitter:
             else:
                 self.memory.region("kept", n, [self.kind(n)])
                 self.kept[n] = self.memory.slots["kept", n]
+        loops = [*kernel.forward.body, *(kernel.backward.body if kernel.backward is not None else ())]
+        divisors = {self.g.nodes[n].args[1] for n in loops if self.g.nodes[n].op == "div"}
+        self.inverted = sorted(divisors & self.kept.keys())
+        for n in self.inverted:
+            self.memory.region("inverse", n, [self.kind(n)])
         if kernel.backward is not None:
             for total, _, _ in kernel.backward.sums:
                 self.memory.region("sum", total, [self.kind(total)])
@@ -186,7 +191,15 @@ class Emitter:
         for n in self.k.forward.kept:
             if self.memory.slots.get(("kept", n)) is not None:
                 store(w, self.kind(n), read(n), "%scratch", self.kept[n])
+        for n in self.inverted:
+            one = w.splat(self.kind(n), 1)
+            store(w, self.kind(n), w.binary("fdiv", self.kind(n), one, read(n)), "%scratch", self.memory.slots["inverse", n])
         return self.function("before", "ptr %scratch", w)
+
+    def inverse(self, w: Writer, divisor: int) -> str | None:
+        """The reciprocal of a divisor that was known before the loop."""
+        slot = self.memory.slots.get(("inverse", divisor))
+        return None if slot is None else load(w, self.kind(divisor), "%scratch", slot)
 
     def input(self, w: Writer, node: int) -> str:
         """A parameter or number of the start, from where it was packed."""
@@ -213,7 +226,7 @@ class Emitter:
                 return load(w, self.kind(node), "%scratch", self.kept[node])
             return x_input(*self.x_of[node])
 
-        read = write_nodes(w, self.g, plan.body, lambda _, node: leaf(node))
+        read = write_nodes(w, self.g, plan.body, lambda _, node: leaf(node), self.inverse)
         for n in plan.tape:
             store(w, self.kind(n), read(n), "%tp", self.tape[n])
         produced = dict(plan.ys)
@@ -259,10 +272,13 @@ class Emitter:
                 return y_input(*y_of[node])
             return x_input(*self.x_of[node])
 
-        read = write_nodes(w, self.g, plan.body, lambda _, node: leaf(node))
+        read = write_nodes(w, self.g, plan.body, lambda _, node: leaf(node), self.inverse)
         for total, part, _ in plan.sums:
-            place = self.memory.slots["sum", total]
-            store(w, self.kind(total), w.binary("fadd contract", self.kind(total), load(w, self.kind(total), "%scratch", place), read(part)), "%scratch", place)
+            kind, place = self.kind(total), self.memory.slots["sum", total]
+            minus = self.g.nodes[part].op == "neg"
+            added = read(self.g.nodes[part].args[0] if minus else part)
+            sofar = load(w, kind, "%scratch", place)
+            store(w, kind, w.binary("fsub contract" if minus else "fadd contract", kind, sofar, added), "%scratch", place)
         shares = dict(plan.x_shares)
         for b in self.k.results:
             if b.role == "x_share" and b.count:

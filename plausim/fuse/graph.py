@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .unfusable import Unfusable
+
 DTYPES = {
     "i1": np.bool_,
     **{f"i{b}": np.dtype(f"int{b}").type for b in (8, 16, 32, 64)},
@@ -71,6 +73,7 @@ FOLD = {
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "not": np.invert,
     **{s: (lambda a, b, s=s: _shift(a, b, s)) for s in ("shift_left", "shift_right_logical", "shift_right_arithmetic")},
 }  # fmt: skip
+MOST_NODES = 200_000
 COMMUTATIVE = frozenset({"add", "mul", "and", "or", "xor", "eq", "ne", "max", "min"})
 COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
 _MIRRORED = {"gt": "lt", "ge": "le"}
@@ -109,7 +112,13 @@ class Graph:
         if found is None:
             found = self.memo[key] = len(self.nodes)
             self.nodes.append(Node(op, kind, args))
+            self.expect(0)
         return found
+
+    def expect(self, more: int) -> None:
+        """Give up where `more` nodes would make the graph too large to be compiled in reasonable time."""
+        if len(self.nodes) + more > MOST_NODES:
+            raise Unfusable(f"a graph of more than {MOST_NODES:,} operations", advice="make the step or its inner loops smaller")
 
     def _fold(self, op: str, kind: str, args: Sequence[int]) -> int | None:
         function = FOLD.get(op)

@@ -1,5 +1,6 @@
 """One node of the graph becomes LLVM instructions on vectors: one table, `INSTRUCTIONS`."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -8,7 +9,7 @@ from .graph import Graph, is_float
 from .ir import Writer, scalar_type
 
 # A product that is added up may be one fused multiply-add; nothing else about arithmetic is relaxed.
-_FLOAT = {"add": "fadd contract", "sub": "fsub contract", "mul": "fmul contract", "div": "fdiv"}
+_FLOAT = {"add": "fadd contract", "sub": "fsub contract", "mul": "fmul contract"}
 _INTEGER = {"add": "add", "sub": "sub", "mul": "mul"}
 _ORDER = {"lt": ("fcmp olt", "icmp slt", "icmp ult"), "le": ("fcmp ole", "icmp sle", "icmp ule"),
           "eq": ("fcmp oeq", "icmp eq", "icmp eq"), "ne": ("fcmp une", "icmp ne", "icmp ne")}  # fmt: skip
@@ -122,7 +123,7 @@ def convert(w: Writer, source: str, target: str, a: str) -> str:
 
 INSTRUCTIONS: dict[str, Callable[..., str]] = {
     **elementary.ELEMENTARY,
-    **{op: _arithmetic(op) for op in ("add", "sub", "mul", "div")},
+    **{op: _arithmetic(op) for op in ("add", "sub", "mul")},
     **{op: _compare(op) for op in _ORDER},
     **{op: (lambda w, kind, a, b, op=op: w.binary(op, kind, a, b)) for op in ("and", "or", "xor")},
     **{op: _shift(op) for op in ("shift_left", "shift_right_logical", "shift_right_arithmetic")},
@@ -138,12 +139,29 @@ INSTRUCTIONS: dict[str, Callable[..., str]] = {
 ALIASES = frozenset({"gate", "stop", "custom"})  # they matter to derivatives only
 
 
-def write_nodes(w: Writer, g: Graph, nodes: Iterable[int], leaf: Callable[[Writer, int], str]) -> Callable[[int], str]:
-    """Write `nodes` in order; what is not among them is asked of `leaf` when first used. Returns a node's register."""
+def write_nodes(
+    w: Writer, g: Graph, nodes: Iterable[int], leaf: Callable[[Writer, int], str], inverse: Callable[[Writer, int], str | None] = lambda w, n: None
+) -> Callable[[int], str]:
+    """Write `nodes` in order; what is not among them is asked of `leaf` when first used. Returns a node's register.
+
+    `inverse` gives the reciprocal of a divisor where that is known already. A divisor of several quotients is inverted
+    once: a division costs as much as ten products.
+    """
     nodes = list(nodes)
     inside = set(nodes)
     registers: dict[int, str] = {}
     angles = _shared_angles(g, inside)
+    quotients = Counter(g.nodes[n].args[1] for n in inside if g.nodes[n].op == "div")
+    inverses: dict[int, str | None] = {}
+
+    def divide(node: int) -> str:
+        _, kind, (a, b) = g.nodes[node]
+        if b not in inverses:
+            inverses[b] = inverse(w, b)
+            if inverses[b] is None and quotients[b] > 1:
+                inverses[b] = w.binary("fdiv", kind, w.splat(kind, 1), read(b))
+        known = inverses[b]
+        return w.binary("fdiv", kind, read(a), read(b)) if known is None else w.binary("fmul contract", kind, read(a), known)
 
     def read(node: int) -> str:
         found = registers.get(node)
@@ -153,7 +171,9 @@ def write_nodes(w: Writer, g: Graph, nodes: Iterable[int], leaf: Callable[[Write
         return found
 
     for node in nodes:
-        if node not in registers:
+        if node not in registers and g.nodes[node].op == "div":
+            registers[node] = divide(node)
+        elif node not in registers:
             _write(w, g, node, read, registers, angles)
     return read
 

@@ -17,8 +17,9 @@ from .plan import Forward, plan_forward, plan_gradient
 from .scalarise import kind_of
 from .step import Traced, fingerprint
 
-VERSION = 1  # to be raised when the same plan shall give other code
+VERSION = 2  # to be raised when the same plan shall give other code
 SMALL = 700  # operations up to which two vectors at a time pay; beyond, registers run out
+LARGE = 60_000  # operations beyond which LLVM's optimising code generator takes minutes; its plain one is half as fast
 WORTH_A_THREAD = 40_000  # vector operations below which waking another thread costs more than it brings
 
 
@@ -131,11 +132,12 @@ def _operations(step: Traced, wanted: Wanted) -> int:
 @functools.lru_cache(maxsize=1024)
 def _compiled(step: Traced, wanted: Wanted, arguments: tuple, results: tuple, reverse: bool, lanes: int, axes: int) -> tuple[str, Sizes, int]:
     g, ports, forward, backward = planned(step, wanted)
-    kernel = Kernel(g, ports, forward, backward, arguments, results, reverse, lanes, axes, native.WIDE if native.vector_bytes() == 64 else "")
+    kernel = Kernel(g, ports, forward, backward, arguments, results, reverse, lanes, axes, native.attributes())
     emitter = Emitter(kernel)
     nodes = set(forward.before) | set(forward.body) | set(forward.kept) | {o for _, _, o in forward.carry} | {n for _, n in forward.ys}
     if backward is not None:
         nodes |= set(backward.body) | set(backward.after)
     key = fingerprint(g, needed(g, nodes), VERSION, ports, forward, backward, arguments, results, reverse, lanes, axes)
-    target = native.register(key, emitter.module)
-    return target, emitter.sizes, len(forward.body) + (len(backward.body) if backward else 0)
+    work = len(forward.body) + (len(backward.body) if backward else 0)
+    target = native.register(key, emitter.module, opt=2 if work <= LARGE else 0)
+    return target, emitter.sizes, work

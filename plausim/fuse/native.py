@@ -25,7 +25,7 @@ from . import abi, cache, launcher
 VERSION = 1  # to be raised when the same key shall give other code
 
 # What a kernel's functions need where the host has AVX-512; without it LLVM splits 512-bit vectors in two.
-WIDE = '"prefer-vector-width"="512" "min-legal-vector-width"="512"'
+WIDE = '"prefer-vector-width"="512" "min-legal-vector-width"="512" "stackrealign" alignstack(64)'
 
 _lock = threading.RLock()
 _loaded: dict[str, tuple[Any, Any]] = {}  # name -> what must live as long as the process: code and capsule
@@ -40,14 +40,19 @@ def vector_bytes() -> int:
     return 32 if features.get("avx2") else 16
 
 
-def register(key: str, make_ir: Callable[[], str]) -> str:
+def attributes() -> str:
+    """What the functions of a kernel need to use this host's widest vectors, also for what spills to the stack."""
+    return WIDE if vector_bytes() == 64 else '"stackrealign"'
+
+
+def register(key: str, make_ir: Callable[[], str], *, opt: int = 2) -> str:
     """The name under which XLA's `ffi_call` finds the kernel; the same name in every process with the same machine."""
     with _lock:
-        name = f"plausim_{_digest(key, _host())}"
+        name = f"plausim_{_digest(key, str(opt), _host())}"
         if name not in _loaded:
             code = cache.load(name)
             if code is None:
-                code = compile(make_ir())
+                code = compile(make_ir(), opt=opt)
                 cache.store(name, code)
             loaded, address = _load(name, code)
             capsule = jax.ffi.pycapsule(ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(address))

@@ -155,7 +155,7 @@ def plan_gradient(
         live = reached
 
     # the tape: what the way back reads of the way forward
-    dear = {n for n in body if n in varying and g.nodes[n].op in DEAR}
+    dear = {n for n in body if n in varying and _is_dear(g, n, varying)}
     back = needed(g, [leaving[i] for i in live] + goals, stop_at=dear)
     computed = [n for n in back if n not in dear and not _is_leaf(g, n)]
     read = {a for n in computed for a in operands(g.nodes[n])} | {leaving[i] for i in live} | set(goals)
@@ -180,6 +180,11 @@ def plan_gradient(
         y_cotangents=tuple(y_entering.items()),
     )
     return forward._replace(tape=tuple(tape)), backward
+
+
+def _is_dear(g: Graph, node: int, varying: set[int]) -> bool:
+    op, _, args = g.nodes[node]
+    return op in DEAR and not (op == "div" and args[1] not in varying)  # a known divisor is inverted before the loop
 
 
 def _closure(g: Graph, nodes: Sequence[int], seeds: set[int]) -> set[int]:

@@ -100,7 +100,7 @@ def prepare(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, length
         trees[:] = [jax.tree.structure(out)]
         return jax.tree.leaves(out)
 
-    x_types = [jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for x in flat_xs]
+    x_types = [_type(x, axis=1) for x in flat_xs]
     for _ in range(2):  # a weakly typed start, such as 0.0, takes the type that the step returns
         closed = jax.make_jaxpr(flat)([_type(v) for v in flat_init], x_types)
         returned = closed.out_avals[: len(flat_init)]
@@ -122,9 +122,9 @@ def _array(value: Any) -> Any:
     return value if isinstance(value, (jax.Array, jax.core.Tracer)) else jnp.asarray(value)
 
 
-def _type(value: Any) -> Any:
+def _type(value: Any, axis: int = 0) -> Any:
     aval = jax.typeof(value)
-    return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+    return jax.ShapeDtypeStruct(aval.shape[axis:], aval.dtype, weak_type=aval.weak_type)
 
 
 def _agrees(value: Any, returned: Any) -> bool:

@@ -391,6 +391,7 @@ def _dot_general(g: Graph, eqn: Any, a: Array, b: Array) -> Array:
     left = a.transpose(*ba, *fa, *ca).reshape(size(a, ba), size(a, fa), size(a, ca))
     right = b.transpose(*bb, *fb, *cb).reshape(size(b, bb), size(b, fb), size(b, cb))
     zero = g.const(kind, 0)
+    g.expect(left.size * right.shape[-2])
     out = np.empty((left.shape[0], left.shape[1], right.shape[1]), np.int32)
     for i, j, k in np.ndindex(*out.shape):
         total = zero

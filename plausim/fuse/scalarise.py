@@ -16,7 +16,6 @@ from .graph import KINDS, Graph, is_float
 from .unfusable import Unfusable
 
 Array = np.ndarray  # of node positions
-MOST_NODES = 2_000_000  # a graph that grows beyond this costs minutes to build, and more to compile
 MOST_TURNS = 10_000  # of an inner loop
 
 
@@ -70,8 +69,6 @@ def _run(graph: Graph, jaxpr: Any, consts: Sequence[Array], arguments: Sequence[
         except Unfusable as problem:
             raise problem.located(eqn) from None
         values.update(zip(eqn.outvars, outputs, strict=True))
-        if len(graph.nodes) > MOST_NODES:
-            raise Unfusable(f"a graph of more than {MOST_NODES} operations", advice="make the step smaller").located(eqn)
     return [read(v) for v in jaxpr.outvars]
 
 
@@ -185,8 +182,6 @@ def _scan(graph: Graph, eqn: Any, inputs: list[Array], markers: bool) -> list[Ar
         outputs = scalarise(graph, p["jaxpr"], [*consts, *carry, *(x[t, ...] for x in xs)], markers)
         carry, row = outputs[: p["num_carry"]], outputs[p["num_carry"] :]
         rows.append(row)
-        if len(graph.nodes) > MOST_NODES:
-            raise Unfusable(f"a graph of more than {MOST_NODES} operations", advice="shorten the inner loop")
     rows = rows[::-1] if p["reverse"] else rows
     shapes = [v.aval.shape for v in eqn.outvars[p["num_carry"] :]]
     ys = [np.stack([r[i] for r in rows]) if rows else np.zeros(s, np.int32) for i, s in enumerate(shapes)]

@@ -16,7 +16,8 @@ import jax
 import numpy as np
 from jax.extend import core as jex
 
-from .graph import Graph, needed
+from .derive import pullback
+from .graph import Graph, is_float, needed
 from .plan import Ports
 from .scalarise import kind_of, scalarise
 from .unfusable import Unfusable
@@ -63,6 +64,15 @@ class Traced:
             out(outputs[: self.carry]), out(outputs[self.carry :]),
         )  # fmt: skip
         return g, ports
+
+    @functools.cached_property
+    def adjoint_nodes(self) -> list[int]:
+        """All nodes of the vector-Jacobian product of one step, by everything that goes in."""
+        g, ports = self.marked
+        outputs = [n for n in (*ports.carry_out, *ports.ys) if is_float(g.nodes[n].kind)]
+        cotangents = [g.input(g.nodes[n].kind, (1 << 30) + i) for i, n in enumerate(outputs)]
+        inputs = [n for n in (*ports.consts, *ports.carry, *ports.xs) if is_float(g.nodes[n].kind)]
+        return needed(g, [n for n in pullback(g, outputs, cotangents, inputs) if n is not None])
 
     @functools.cached_property
     def sum_carried(self) -> int | None:

@@ -12,7 +12,8 @@ Adding an operation is adding a line to `OPERATIONS`.
 """
 
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 import hypothesis.strategies as st
 import jax
 import jax.numpy as jnp
+import jaxtyping
 import numpy as np
 from jax import lax
 
@@ -699,6 +701,14 @@ def agree(actual: Any, expected: Any, tolerance: float | None = None) -> None:
     allowed = tolerance or max((TOLERANCE[name] for name in dtypes if name in TOLERANCE), default=0.0)
     worst = distance(actual, expected)
     assert worst <= allowed, f"differ by {worst:.2g} of their scale, {allowed:.2g} is allowed: {actual} {expected}"
+
+
+@contextmanager
+def types_unchecked() -> Iterator[None]:
+    """As the user calls: without the check of types that the tests switch on, and that raises first."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 def reference(function: Callable, *arguments: Any) -> Any:

@@ -10,6 +10,10 @@ from jax import lax
 
 from plausim import fuse
 
+from .random_steps import types_unchecked
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # a step that falls back says so
+
 
 def keep(c, x):
     return c, x
@@ -73,7 +77,7 @@ BAD = {  # a call that must fail, and what the message must name
 
 
 def complaint(scan, call):
-    with pytest.raises(Exception) as caught:
+    with types_unchecked(), pytest.raises(Exception) as caught:
         call(scan)
     return caught.value
 

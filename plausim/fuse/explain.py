@@ -1,0 +1,190 @@
+"""`fuse.explain`: what would become of a step, in numbers, and what stands in its way."""
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+from jax.extend import core as jex
+
+from . import kernels, peak
+from .graph import Graph, needed, operands
+from .kernels import Wanted
+from .public import NotOurs, prepare
+from .rules import RULES
+from .scalarise import CONTROL
+from .step import Traced
+from .unfusable import Unfusable
+
+TRIGONOMETRIC = frozenset({"sin", "cos"})
+# Vector instructions of what is not one instruction; a sine with its cosine is 24. Products and sums merge in part.
+COSTS = {"sin": 12, "cos": 12, "tan": 22, "exp": 17, "log": 28, "tanh": 21, "pow": 97, "atan2": 27, "div": 8, "sqrt": 8, "rsqrt": 16}
+MOVES = frozenset({"const", "input", "gate", "stop", "custom"})
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Counts are of one step; pairs are (arithmetic, trigonometric). Empty where the step does not fuse."""
+
+    problems: tuple[Unfusable, ...]
+    raw: int  # operations as the step is written, zeros and all
+    forward: tuple[int, int] = (0, 0)
+    adjoint: tuple[int, int] = (0, 0)  # from a state and the cotangent of the next one to all cotangents
+    in_loop: tuple[int, int] = (0, 0)  # left in the loop of a rollout, and of its gradient
+    once: int = 0  # computed once before the loop
+    registers: tuple[int, int] = (0, 0)  # values alive at once: forward, and on the way back
+    tape: int = 0  # numbers that the gradient keeps of a step
+    lanes: int = 0  # that run side by side in a vector
+    per_second: float = 0.0  # vector operations, measured
+    seconds: tuple[float, float] = (0.0, 0.0)  # for a step of one vector of lanes at that speed
+
+    @property
+    def fuses(self) -> bool:
+        return not self.problems
+
+    def __str__(self) -> str:
+        if self.problems:
+            lines = ["This step does not fuse; fuse.scan runs it as jax.lax.scan. What stands in the way:"]
+            lines += [f"  - {problem}" for problem in self.problems]
+            return "\n".join([*lines, f"Operations before simplification: {self.raw:,}."])
+        ns = [s * 1e9 for s in self.seconds]
+        return inspect.cleandoc(f"""
+            This step fuses.
+              operations before simplification     {self.raw:,}
+              after it, one step                   {self.forward[0]:,} + {self.forward[1]} trigonometric
+              after it, its adjoint                {self.adjoint[0]:,} + {self.adjoint[1]} trigonometric
+              of these in the loop of a rollout    {self.in_loop[0]:,}, of its gradient {self.in_loop[1]:,}; once before it {self.once:,}
+              live registers, at most              {self.registers[0]:,} forward, {self.registers[1]:,} on the way back
+              kept for the gradient                {self.tape:,} numbers a step and lane
+              estimated time of a step             {ns[0]:.0f} ns for {self.lanes} lanes, {ns[1]:.0f} ns with gradient, on one core
+              at this machine's measured peak of   {self.per_second / 1e9:.1f} G vector operations a second
+        """)
+
+
+def explain(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, length: int | None = None) -> Explanation:
+    """Say what `fuse.scan(f, init, xs, length)` would make of the step: print the result.
+
+    The estimate is what the arithmetic takes at the measured peak of one core; a real run also waits for memory and for
+    results, and takes one and a half to three times as long.
+
+    Example:
+        >>> from plausim import fuse
+        >>> report = fuse.explain(lambda c, _: (0.5 * c * c + 0.0 * c, None), 1.0, None, length=10)
+        >>> report.raw, report.forward
+        (4, (2, 0))
+    """
+    try:
+        prepared = prepare(f, init, xs, length)
+    except NotOurs:
+        jax.eval_shape(lambda: jax.lax.scan(f, init, xs, length=length))  # says what is wrong
+        raise ValueError("explain cannot read these arguments; jax.lax.scan can, and fuse.scan leaves them to it") from None
+    except Unfusable as problem:
+        return Explanation((problem,), 0)
+    step = prepared.step
+    raw = sum(_written(e) for e in _equations(step.closed.jaxpr))
+    try:
+        g, ports = step.marked
+        forward, backward = kernels.planned(step, _everything(step))[2:]
+    except Unfusable as problem:
+        return Explanation(_problems(step, problem), raw)
+    adjoint = step.adjoint_nodes
+    kinds = {g.nodes[n].kind for n in forward.body}
+    kind = "f64" if "f64" in kinds else "f32"
+    speed = peak.vector_operations_per_second(kind)
+    plain_graph, _, plain, _ = kernels.planned(step, Wanted((True,) * step.carry, (True,) * len(step.y_avals)))
+    there = _cost(plain_graph, plain.body)
+    return Explanation(
+        (), raw, _count(plain_graph, needed(plain_graph, _outputs(step.plain[1]))), _count(g, adjoint),
+        in_loop=(sum(_count(plain_graph, plain.body)), sum(_count(g, forward.body)) + sum(_count(g, backward.body))),
+        once=sum(_count(plain_graph, plain.before)),
+        registers=(_alive(plain_graph, plain.body), _alive(g, backward.body)),
+        tape=len(forward.tape), lanes=peak.lanes_of(kind), per_second=speed,
+        seconds=(there / speed, (_cost(g, forward.body) + _cost(g, backward.body)) / speed),
+    )  # fmt: skip
+
+
+def _everything(step: Traced) -> Wanted:
+    """Value and gradient by all that floats, where the carry is what counts."""
+    floats = [kernels.kind_of(a)[0] == "f" for a in step.closed.in_avals]
+    outs = [kernels.kind_of(a)[0] == "f" for a in step.closed.out_avals]
+    border = step.consts + step.carry
+    return Wanted(
+        (True,) * step.carry, (True,) * len(step.y_avals), tuple(floats[: step.consts]), tuple(floats[step.consts : border]),
+        (False,) * step.xs, tuple(outs[: step.carry]), tuple(outs[step.carry :]),
+    )  # fmt: skip
+
+
+def _outputs(ports: Any) -> list[int]:
+    return [*ports.carry_out, *ports.ys]
+
+
+def _count(g: Graph, nodes: Iterable[int]) -> tuple[int, int]:
+    ops = [g.nodes[n].op for n in nodes if g.nodes[n].op not in MOVES]
+    trigonometric = sum(op in TRIGONOMETRIC for op in ops)
+    return len(ops) - trigonometric, trigonometric
+
+
+def _cost(g: Graph, nodes: Iterable[int]) -> float:
+    ops = [g.nodes[n].op for n in nodes if g.nodes[n].op not in MOVES]
+    return sum(COSTS.get(op, 1) for op in ops)
+
+
+def _alive(g: Graph, nodes: Iterable[int]) -> int:
+    """The most values that are computed already and still to be read, in the order of computation."""
+    nodes = list(nodes)
+    place = {n: i for i, n in enumerate(nodes)}
+    last = {n: i for i, n in enumerate(nodes)}
+    for i, n in enumerate(nodes):
+        for a in operands(g.nodes[n]):
+            if a in place:
+                last[a] = i
+    ends = [0] * (len(nodes) + 1)
+    for end in last.values():
+        ends[end] += 1
+    most = now = 0
+    for i in range(len(nodes)):
+        now += 1
+        most = max(most, now)
+        now -= ends[i]
+    return most
+
+
+def _equations(jaxpr: Any) -> Iterable[Any]:
+    """All equations, those of inner jaxprs included."""
+    for eqn in jaxpr.eqns:
+        inner = [j for j in jex.jaxprs_in_params(eqn.params)]
+        if not inner:
+            yield eqn
+        for j in inner:
+            yield from _equations(j)
+
+
+def _written(eqn: Any) -> int:
+    """Operations on single numbers that an equation stands for; moving numbers is none."""
+    name, size = eqn.primitive.name, sum(v.aval.size for v in eqn.outvars)
+    if name == "dot_general":
+        (contracted, _), _ = eqn.params["dimension_numbers"]
+        depth = 1
+        for axis in contracted:
+            depth *= eqn.invars[0].aval.shape[axis]
+        return size * max(2 * depth - 1, 0)
+    if name.startswith(("reduce_", "arg")):
+        return max(eqn.invars[0].aval.size - size, 0)
+    return 0 if name in MOVING else size
+
+
+MOVING = frozenset(
+    "broadcast_in_dim reshape transpose squeeze expand_dims slice concatenate rev split iota pad stack unstack tile dynamic_slice "
+    "dynamic_update_slice gather scatter copy convert_element_type stop_gradient bitcast_convert_type".split()
+)
+
+
+def _problems(step: Traced, first: Unfusable) -> tuple[Unfusable, ...]:
+    """What was met first, and every other primitive that has no rule."""
+    found = {first.what: first}
+    for eqn in _equations(step.closed.jaxpr):
+        if eqn.primitive.name not in RULES and eqn.primitive.name not in CONTROL:
+            problem = Unfusable(f"the primitive {eqn.primitive.name}").located(eqn)
+            found.setdefault(problem.what, problem)
+    return tuple(found.values())
