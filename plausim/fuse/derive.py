@@ -108,6 +108,11 @@ def _product(g: Graph, node: int, share: int) -> list[tuple[int, int]]:
     return [(a, g.mul(share, b)), (b, g.mul(share, a))]
 
 
+def _absolute(g: Graph, node: int, share: int) -> list[tuple[int, int]]:
+    (x,) = g.nodes[node].args
+    return [(x, g.select(g.apply("ge", x, g.const(g.nodes[x].kind, 0)), share, g.neg(share)))]
+
+
 def _divided(g: Graph, a: int, b: int, y: int, c: int) -> tuple[int, int]:
     per = g.div(c, b)
     return per, g.neg(g.mul(per, y))
@@ -163,7 +168,7 @@ PULLS: dict[str, Pull] = {
     "max": _binary(_extreme), "min": _binary(_extreme),
     "pow": _binary(_powered), "atan2": _binary(_angle), "rem": _binary(_remainder),
     "neg": lambda g, n, c: [(g.nodes[n].args[0], g.neg(c))],
-    "abs": _slope(lambda g, x, y: g.apply("sign", x)),
+    "abs": _absolute,
     "sqrt": _slope(lambda g, x, y: g.div(g.const(g.nodes[x].kind, 0.5), y)),
     "rsqrt": _slope(lambda g, x, y: _scaled(g, -0.5, g.div(y, x))),
     "cbrt": _slope(lambda g, x, y: _scaled(g, 1 / 3, g.div(y, x))),

@@ -127,7 +127,7 @@ def _count(g: Graph, nodes: Iterable[int]) -> tuple[int, int]:
 
 def _cost(g: Graph, nodes: Iterable[int]) -> float:
     ops = [g.nodes[n].op for n in nodes if g.nodes[n].op not in MOVES]
-    return sum(COSTS.get(op, 1) for op in ops)
+    return float(sum(COSTS.get(op, 1) for op in ops))
 
 
 def _alive(g: Graph, nodes: Iterable[int]) -> int:

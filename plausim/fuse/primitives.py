@@ -266,7 +266,7 @@ def _result_types(operands: Sequence[Any], shapes: Sequence[tuple[tuple[int, ...
 
 
 def _rollout_types(*operands: Any, step: Traced, length: int, lanes: tuple, wanted: Wanted, **_: Any) -> list[Any]:
-    shapes = [((*lanes, *a.shape), a) for a, f in zip(step.carry_avals, wanted.carry, strict=True) if f]
+    shapes = [((*lanes, *a.shape), a) for a, f in zip(step.closed.out_avals, wanted.carry, strict=False) if f]
     shapes += [((*lanes, length, *a.shape), a) for a, f in zip(step.y_avals, wanted.ys, strict=True) if f]
     return _result_types(operands, shapes)
 
@@ -278,7 +278,7 @@ def _tangent_types(*operands: Any, step: Traced, length: int, lanes: tuple, **_:
 
 def _adjoint_types(*operands: Any, step: Traced, length: int, lanes: tuple, wanted: Wanted, **_: Any) -> list[Any]:
     consts, carry, xs = _parts(step, step.closed.in_avals)
-    shapes = [((*lanes, *a.shape), a) for a, f in zip(carry, wanted.carry, strict=True) if f]
+    shapes = [((*lanes, *a.shape), a) for a, f in zip(step.closed.out_avals, wanted.carry, strict=False) if f]
     shapes += [((*lanes, length, *a.shape), a) for a, f in zip(step.y_avals, wanted.ys, strict=True) if f]
     shapes += [((*lanes, *a.shape), a) for a, f in zip([*consts, *carry], [*wanted.consts, *wanted.init], strict=True) if f]
     return _result_types(operands, shapes + [((*lanes, length, *a.shape), a) for a, f in zip(xs, wanted.xs, strict=True) if f])

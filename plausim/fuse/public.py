@@ -129,7 +129,7 @@ def _type(value: Any, axis: int = 0) -> Any:
 
 def _agrees(value: Any, returned: Any) -> bool:
     aval = jax.typeof(value)
-    return aval.shape == returned.shape and aval.dtype == returned.dtype and aval.weak_type <= returned.weak_type
+    return aval.shape == returned.shape and aval.dtype == returned.dtype
 
 
 def _promoted(value: Any, returned: Any) -> Any:

@@ -69,8 +69,9 @@ def _is_finite(g: Graph, eqn: Any, a: Array) -> Array:
 
 
 def _clamp(g: Graph, eqn: Any, low: Array, x: Array, high: Array) -> Array:
-    def clamp(lo: int, n: int, hi: int) -> int:  # as lax.clamp: NaN stays, the derivative is 0 at the limits
-        return g.select(g.apply("ge", n, hi), hi, g.select(g.apply("le", n, lo), lo, n))
+    def clamp(lo: int, n: int, hi: int) -> int:  # as lax.clamp: NaN stays, and the derivative is 0 on the limits too
+        inside = g.apply("and", g.apply("lt", lo, n), g.apply("lt", n, hi))
+        return g.apply("min", g.apply("max", g.gate(n, inside), lo), hi)
 
     return each(clamp, low, x, high)
 
@@ -246,14 +247,14 @@ def _row(fetch: Callable, value: np.ndarray, row: int, flat: Array, where: Array
     out = fetch(numbers.reshape(where.shape))
     offsets = eqn.params["dimension_numbers"].offset_dims
     batch = [d for d in range(out.ndim) if d not in offsets]
-    return out.transpose([*batch, *offsets]).reshape(len(flat), *(out.shape[d] for d in offsets))[row]
+    return out.transpose([*batch, *offsets]).reshape(len(flat), *(out.shape[d] for d in offsets))[row, ...]
 
 
 def _unrow(rows: Array, where: Array, eqn: Any) -> Array:
     offsets = eqn.params["dimension_numbers"].offset_dims
     ndim = where.ndim - 1 + len(offsets)
     batch = [d for d in range(ndim) if d not in offsets]
-    return rows.reshape(*where.shape[:-1], *rows.shape[1:]).transpose(np.argsort([*batch, *offsets]))
+    return rows.reshape((*where.shape[:-1], *rows.shape[1:])).transpose(np.argsort([*batch, *offsets]))
 
 
 def _scatter(g: Graph, eqn: Any, x: Array, where: Array, updates: Array) -> Array:

@@ -16,6 +16,7 @@ from .graph import KINDS, Graph, is_float
 from .unfusable import Unfusable
 
 Array = np.ndarray  # of node positions
+SHARED_BY_TIES = frozenset({"reduce_max", "reduce_min"})  # JAX divides the cotangent among all that are largest
 MOST_TURNS = 10_000  # of an inner loop
 
 
@@ -82,7 +83,10 @@ def _equation(graph: Graph, eqn: Any, inputs: list[Array], markers: bool) -> lis
     if rule is None:
         raise Unfusable(f"the primitive {name}")
     outputs = rule(graph, eqn, *inputs)
-    return outputs if isinstance(outputs, list) else [outputs]
+    outputs = outputs if isinstance(outputs, list) else [outputs]
+    if markers and name in SHARED_BY_TIES and any(v.aval.size > 1 for v in eqn.invars):
+        return with_own_derivative(graph, lambda *a: eqn.primitive.bind(*a, **eqn.params), [v.aval for v in eqn.invars], inputs, outputs)
+    return outputs
 
 
 # ---- calls
@@ -121,6 +125,7 @@ def with_own_derivative(graph: Graph, function: Callable, avals: list, inputs: l
             for i, value in zip(floating, floats, strict=True):
                 full[i] = value
             results = function(*full)
+            results = results if isinstance(results, (list, tuple)) else [results]
             return [results[i] for i in returned]
 
         return jax.vjp(of_floats, *(arguments[i] for i in floating))[1](cotangents)
@@ -196,7 +201,7 @@ def _while(graph: Graph, eqn: Any, inputs: list[Array], markers: bool) -> list[A
         (goes_on,) = scalarise(graph, p["cond_jaxpr"], [*inputs[:tests], *carry], markers)
         value = graph.value(int(goes_on))
         if value is None:
-            raise Unfusable("a loop that runs until a computed condition holds", advice="give it a fixed number of turns")
+            raise Unfusable("a while_loop that runs until a computed condition holds", advice="give it a fixed number of turns")
         if not value:
             return carry
         carry = scalarise(graph, p["body_jaxpr"], [*inputs[tests : tests + bodies], *carry], markers)
