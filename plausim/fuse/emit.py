@@ -155,7 +155,11 @@ class Emitter:
         w.line(f"call void @{which}{size}(ptr {target}, ptr {source}, i64 {buffer.count}, i64 {stride}, i64 {count})")
 
     def rows(self, w: Writer, roles: tuple[str, ...]) -> dict[tuple[str, int], str]:
-        return {(b.role, b.first): self.pointer(w, b.role, b.first) for b in (*self.k.arguments, *self.k.results) if b.role in roles}
+        return {
+            (b.role, b.first): self.pointer(w, b.role, b.first)
+            for b in (*self.k.arguments, *self.k.results)
+            if b.role in roles
+        }
 
     def at_row(self, w: Writer, buffer: Buffer, base: str) -> str:
         """The address of this step's row."""
@@ -176,8 +180,12 @@ class Emitter:
             kind = "i8" if buffer.kind == "i1" else buffer.kind
             scalar = scalar_type(kind)
             place = w.value(f"getelementptr {scalar}, ptr {at[buffer.first]}, i64 {position - buffer.first}")
-            one = w.value(f"insertelement {w.vector(kind)} poison, {scalar} {w.value(f'load {scalar}, ptr {place}')}, i32 0")
-            spread = f"shufflevector {w.vector(kind)} {one}, {w.vector(kind)} poison, <{self.lanes} x i32> zeroinitializer"
+            one = w.value(
+                f"insertelement {w.vector(kind)} poison, {scalar} {w.value(f'load {scalar}, ptr {place}')}, i32 0"
+            )
+            spread = (
+                f"shufflevector {w.vector(kind)} {one}, {w.vector(kind)} poison, <{self.lanes} x i32> zeroinitializer"
+            )
             value = w.value(spread)
             return w.compare("icmp ne", "i8", value, w.splat("i8", 0)) if buffer.kind == "i1" else value
 
@@ -193,7 +201,13 @@ class Emitter:
                 store(w, self.kind(n), read(n), "%scratch", self.kept[n])
         for n in self.inverted:
             one = w.splat(self.kind(n), 1)
-            store(w, self.kind(n), w.binary("fdiv", self.kind(n), one, read(n)), "%scratch", self.memory.slots["inverse", n])
+            store(
+                w,
+                self.kind(n),
+                w.binary("fdiv", self.kind(n), one, read(n)),
+                "%scratch",
+                self.memory.slots["inverse", n],
+            )
         return self.function("before", "ptr %scratch", w)
 
     def inverse(self, w: Writer, divisor: int) -> str | None:
@@ -234,13 +248,17 @@ class Emitter:
             if b.role == "y" and b.count:
                 for i in range(b.first, b.first + b.count):
                     store(w, b.kind, read(produced[i]), "%scratch", self.memory.slots["y", i])
-                self.transpose(w, "unpack", b, self.memory.regions["y", b.first], self.at_row(w, b, bases["y", b.first]))
+                self.transpose(
+                    w, "unpack", b, self.memory.regions["y", b.first], self.at_row(w, b, bases["y", b.first])
+                )
         following = {i: read(out) for i, _, out in plan.carry}
         w.line("br label %latch\nlatch:")
         w.line("%tn = add i64 %t, 1\n  %tpn = getelementptr i8, ptr %tp, i64 %stride")
         w.line("%more = icmp slt i64 %tn, %t1\n  br i1 %more, label %loop, label %exit\nexit:")
         self.close(w, plan.carry, start, following, phis_at, "init")
-        return self.function("forward", "ptr %scratch, ptr %meta, i64 %t0, i64 %t1, i64 %steps, ptr noalias %tape, i64 %stride", w)
+        return self.function(
+            "forward", "ptr %scratch, ptr %meta, i64 %t0, i64 %t1, i64 %steps, ptr noalias %tape, i64 %stride", w
+        )
 
     def reverse(self) -> str:
         plan, w = self.k.backward, self.writer()
@@ -278,20 +296,36 @@ class Emitter:
             minus = self.g.nodes[part].op == "neg"
             added = read(self.g.nodes[part].args[0] if minus else part)
             sofar = load(w, kind, "%scratch", place)
-            store(w, kind, w.binary("fsub contract" if minus else "fadd contract", kind, sofar, added), "%scratch", place)
+            store(
+                w, kind, w.binary("fsub contract" if minus else "fadd contract", kind, sofar, added), "%scratch", place
+            )
         shares = dict(plan.x_shares)
         for b in self.k.results:
             if b.role == "x_share" and b.count:
                 for i in range(b.first, b.first + b.count):
-                    store(w, b.kind, read(shares[i]) if i in shares else w.splat(b.kind, 0), "%scratch", self.memory.slots["x_share", i])
-                self.transpose(w, "unpack", b, self.memory.regions["x_share", b.first], self.at_row(w, b, bases["x_share", b.first]))
+                    store(
+                        w,
+                        b.kind,
+                        read(shares[i]) if i in shares else w.splat(b.kind, 0),
+                        "%scratch",
+                        self.memory.slots["x_share", i],
+                    )
+                self.transpose(
+                    w,
+                    "unpack",
+                    b,
+                    self.memory.regions["x_share", b.first],
+                    self.at_row(w, b, bases["x_share", b.first]),
+                )
         following = {i: read(out) for i, _, out in plan.carry}
         w.line("br label %latch\nlatch:")
         w.line("%more = icmp sgt i64 %t, %t0\n  br i1 %more, label %loop, label %exit\nexit:")
         self.close(w, plan.carry, start, following, phis_at, "cotangent")
         return self.function("reverse", "ptr %scratch, ptr %meta, i64 %t0, i64 %t1, i64 %steps, ptr noalias %tape", w)
 
-    def close(self, w: Writer, carry, start: dict[int, str], following: dict[int, str], phis_at: int, region: str) -> None:
+    def close(
+        self, w: Writer, carry, start: dict[int, str], following: dict[int, str], phis_at: int, region: str
+    ) -> None:
         """What is carried: one value from before the loop or from its last turn, at the top and after the end."""
 
         def phi(name: str, i: int, n: int) -> str:
@@ -336,7 +370,9 @@ class Emitter:
         w, offset = self.writer(), 0
         for i, n, _ in self.k.forward.carry:
             kind, slot = self.kind(n), self.memory.slots["init", i]
-            source, target = (("%scratch", slot), ("%segment", offset)) if to_segment else (("%segment", offset), ("%scratch", slot))
+            source, target = (
+                (("%scratch", slot), ("%segment", offset)) if to_segment else (("%segment", offset), ("%scratch", slot))
+            )
             store(w, kind, load(w, kind, *source), *target)
             offset += -(-self.lanes * bytes_of(kind) // ALIGN) * ALIGN
         return self.function(name, "ptr %scratch, ptr %segment", w)
@@ -359,7 +395,9 @@ class Emitter:
                 store(w, self.kind(total), w.splat(self.kind(total), 0), "%scratch", self.memory.slots["sum", total])
         for b in self.k.arguments:
             if b.role in packed and b.count:
-                self.transpose(w, "pack", b, self.memory.regions[packed[b.role], b.first], self.pointer(w, b.role, b.first))
+                self.transpose(
+                    w, "pack", b, self.memory.regions[packed[b.role], b.first], self.pointer(w, b.role, b.first)
+                )
         w.line("call void @before(ptr %scratch)")
         steps = w.value(f"load i64, ptr {w.value(f'getelementptr i64, ptr %meta, i64 {runtime.STEPS}')}")
         tape = w.value(f"getelementptr i8, ptr %scratch, i64 {self.sizes.fixed}")
@@ -377,7 +415,9 @@ class Emitter:
         """Results by role, from the region of scratch where they stand."""
         for b in self.k.results:
             if b.role in regions and b.count:
-                self.transpose(w, "unpack", b, self.memory.regions[regions[b.role], b.first], self.pointer(w, b.role, b.first))
+                self.transpose(
+                    w, "unpack", b, self.memory.regions[regions[b.role], b.first], self.pointer(w, b.role, b.first)
+                )
 
     def end(self) -> str:
         w = self.writer()
@@ -388,18 +428,32 @@ class Emitter:
         """Forward to the last segment, keeping where each starts; then each one forward with its tape, and back."""
         w.line(f"%length = load i64, ptr {w.value(f'getelementptr i64, ptr %meta, i64 {runtime.SEGMENT}')}")
         w.line(f"%up = add i64 {steps}, %length\n  %up1 = sub i64 %up, 1\n  %count = sdiv i64 %up1, %length")
-        w.line(f"%starts = mul i64 %count, {self.sizes.segment}\n  %tape = getelementptr i8, ptr {store_at}, i64 %starts")
+        w.line(
+            f"%starts = mul i64 %count, {self.sizes.segment}\n  %tape = getelementptr i8, ptr {store_at}, i64 %starts"
+        )
         w.line("%none = icmp eq i64 %count, 0\n  br i1 %none, label %nothing, label %first\nnothing:")
-        w.line("call void @end(ptr %scratch, ptr %meta)\n  br label %over\nfirst:\n  %final = sub i64 %count, 1\n  br label %out\nout:")
+        w.line(
+            "call void @end(ptr %scratch, ptr %meta)\n  br label %over\nfirst:\n  %final = sub i64 %count, 1\n  br label %out\nout:"
+        )
         w.line("%i = phi i64 [0, %first], [%in, %run]")
         w.line(f"%so = mul i64 %i, {self.sizes.segment}\n  %s = getelementptr i8, ptr {store_at}, i64 %so")
-        w.line("call void @keep(ptr %scratch, ptr %s)\n  %last = icmp eq i64 %i, %final\n  br i1 %last, label %turn, label %run\nrun:")
+        w.line(
+            "call void @keep(ptr %scratch, ptr %s)\n  %last = icmp eq i64 %i, %final\n  br i1 %last, label %turn, label %run\nrun:"
+        )
         w.line("%in = add i64 %i, 1\n  %f0 = mul i64 %i, %length\n  %f1 = add i64 %f0, %length")
-        w.line(f"call void @forward(ptr %scratch, ptr %meta, i64 %f0, i64 %f1, i64 {steps}, ptr %tape, i64 0)\n  br label %out\nturn:")
+        w.line(
+            f"call void @forward(ptr %scratch, ptr %meta, i64 %f0, i64 %f1, i64 {steps}, ptr %tape, i64 0)\n  br label %out\nturn:"
+        )
         w.line("%j = phi i64 [%final, %out], [%jn, %walk]\n  %jn = sub i64 %j, 1")
-        w.line(f"%bo = mul i64 %j, {self.sizes.segment}\n  %b = getelementptr i8, ptr {store_at}, i64 %bo\n  call void @fetch(ptr %scratch, ptr %b)")
-        w.line(f"%b0 = mul i64 %j, %length\n  %b1 = add i64 %b0, %length\n  %bm = icmp slt i64 %b1, {steps}\n  %be = select i1 %bm, i64 %b1, i64 {steps}")
-        w.line(f"call void @forward(ptr %scratch, ptr %meta, i64 %b0, i64 %be, i64 {steps}, ptr %tape, i64 {self.sizes.step})")
+        w.line(
+            f"%bo = mul i64 %j, {self.sizes.segment}\n  %b = getelementptr i8, ptr {store_at}, i64 %bo\n  call void @fetch(ptr %scratch, ptr %b)"
+        )
+        w.line(
+            f"%b0 = mul i64 %j, %length\n  %b1 = add i64 %b0, %length\n  %bm = icmp slt i64 %b1, {steps}\n  %be = select i1 %bm, i64 %b1, i64 {steps}"
+        )
+        w.line(
+            f"call void @forward(ptr %scratch, ptr %meta, i64 %b0, i64 %be, i64 {steps}, ptr %tape, i64 {self.sizes.step})"
+        )
         w.line("%ended = icmp eq i64 %j, %final\n  br i1 %ended, label %finish, label %walk\nfinish:")
         w.line("call void @end(ptr %scratch, ptr %meta)\n  br label %walk\nwalk:")
         w.line(f"call void @reverse(ptr %scratch, ptr %meta, i64 %b0, i64 %be, i64 {steps}, ptr %tape)")

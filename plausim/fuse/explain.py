@@ -19,7 +19,19 @@ from .unfusable import Unfusable
 
 TRIGONOMETRIC = frozenset({"sin", "cos"})
 # Vector instructions of what is not one instruction; a sine with its cosine is 24. Products and sums merge in part.
-COSTS = {"sin": 12, "cos": 12, "tan": 22, "exp": 17, "log": 28, "tanh": 21, "pow": 97, "atan2": 27, "div": 8, "sqrt": 8, "rsqrt": 16}
+COSTS = {
+    "sin": 12,
+    "cos": 12,
+    "tan": 22,
+    "exp": 17,
+    "log": 28,
+    "tanh": 21,
+    "pow": 97,
+    "atan2": 27,
+    "div": 8,
+    "sqrt": 8,
+    "rsqrt": 16,
+}
 MOVES = frozenset({"const", "input", "gate", "stop", "custom"})
 
 
@@ -78,7 +90,9 @@ def explain(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, length
         prepared = prepare(f, init, xs, length)
     except NotOurs:
         jax.eval_shape(lambda: jax.lax.scan(f, init, xs, length=length))  # says what is wrong
-        raise ValueError("explain cannot read these arguments; jax.lax.scan can, and fuse.scan leaves them to it") from None
+        raise ValueError(
+            "explain cannot read these arguments; jax.lax.scan can, and fuse.scan leaves them to it"
+        ) from None
     except Unfusable as problem:
         return Explanation((problem,), 0)
     step = prepared.step

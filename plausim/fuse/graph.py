@@ -47,7 +47,11 @@ def _trunc_divide(a, b):
 def _remainder(a, b):
     if np.issubdtype(type(a), np.floating):
         return np.fmod(a, b)
-    return a if b == 0 else type(a)(math.fmod(int(a), int(b)) if abs(int(a)) < 2**53 else int(a) - int(b) * int(int(a) / int(b)))
+    return (
+        a
+        if b == 0
+        else type(a)(math.fmod(int(a), int(b)) if abs(int(a)) < 2**53 else int(a) - int(b) * int(int(a) / int(b)))
+    )
 
 
 def _shift(a, b, how):
@@ -57,7 +61,9 @@ def _shift(a, b, how):
     if how == "shift_left":
         return (np.asarray(a) << b)[()]
     unsigned = np.dtype(f"uint{bits}").type
-    return (np.asarray(a) >> b)[()] if how == "shift_right_arithmetic" else (a.view(unsigned) >> unsigned(b)).view(type(a))
+    return (
+        (np.asarray(a) >> b)[()] if how == "shift_right_arithmetic" else (a.view(unsigned) >> unsigned(b)).view(type(a))
+    )
 
 
 # What each operation does to known numbers; operations that are missing here are not folded.
@@ -118,7 +124,9 @@ class Graph:
     def expect(self, more: int) -> None:
         """Give up where `more` nodes would make the graph too large to be compiled in reasonable time."""
         if len(self.nodes) + more > MOST_NODES:
-            raise Unfusable(f"a graph of more than {MOST_NODES:,} operations", advice="make the step or its inner loops smaller")
+            raise Unfusable(
+                f"a graph of more than {MOST_NODES:,} operations", advice="make the step or its inner loops smaller"
+            )
 
     def _fold(self, op: str, kind: str, args: Sequence[int]) -> int | None:
         function = FOLD.get(op)
@@ -264,7 +272,9 @@ class Graph:
 
     def apply(self, op: str, *args: int) -> int:
         """Any operation whose result has the kind of its operands (comparisons: i1)."""
-        special = getattr(self, f"_{op}", None) or (getattr(self, op) if op in {"neg", "add", "sub", "mul", "div"} else None)
+        special = getattr(self, f"_{op}", None) or (
+            getattr(self, op) if op in {"neg", "add", "sub", "mul", "div"} else None
+        )
         if special is not None:
             return special(*args)
         kind = "i1" if op in COMPARISONS else self.nodes[args[0]].kind
@@ -292,7 +302,11 @@ class Graph:
 
     def _logical(self, op: str, a: int, b: int, absorbing: int) -> int:
         kind = self.nodes[a].kind
-        absorbing_node = self.const(kind, absorbing) if kind[0] != "u" else self.const(kind, absorbing & DTYPES[kind](~0 & 0xFF if kind == "u8" else np.iinfo(DTYPES[kind]).max))
+        absorbing_node = (
+            self.const(kind, absorbing)
+            if kind[0] != "u"
+            else self.const(kind, absorbing & DTYPES[kind](~0 & 0xFF if kind == "u8" else np.iinfo(DTYPES[kind]).max))
+        )
         neutral = self._not(absorbing_node)
         if absorbing_node in (a, b):
             return absorbing_node

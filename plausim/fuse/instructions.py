@@ -25,7 +25,9 @@ def _arithmetic(op: str) -> Callable[[Writer, str, str, str], str]:
 
 def _compare(op: str) -> Callable[[Writer, str, str, str], str]:
     floating, signed, unsigned = _ORDER[op]
-    return lambda w, kind, a, b: w.compare(floating if is_float(kind) else signed if is_signed(kind) else unsigned, kind, a, b)
+    return lambda w, kind, a, b: w.compare(
+        floating if is_float(kind) else signed if is_signed(kind) else unsigned, kind, a, b
+    )
 
 
 def _neg(w: Writer, kind: str, a: str) -> str:
@@ -46,7 +48,9 @@ def _extreme(op: str) -> Callable[[Writer, str, str, str], str]:
 def _abs(w: Writer, kind: str, a: str) -> str:
     if is_float(kind):
         return w.intrinsic("fabs", kind, a)
-    return w.select(kind, w.compare("icmp slt", kind, a, w.splat(kind, 0)), _neg(w, kind, a), a) if is_signed(kind) else a
+    return (
+        w.select(kind, w.compare("icmp slt", kind, a, w.splat(kind, 0)), _neg(w, kind, a), a) if is_signed(kind) else a
+    )
 
 
 def _sign(w: Writer, kind: str, a: str) -> str:
@@ -140,7 +144,11 @@ ALIASES = frozenset({"gate", "stop", "custom"})  # they matter to derivatives on
 
 
 def write_nodes(
-    w: Writer, g: Graph, nodes: Iterable[int], leaf: Callable[[Writer, int], str], inverse: Callable[[Writer, int], str | None] = lambda w, n: None
+    w: Writer,
+    g: Graph,
+    nodes: Iterable[int],
+    leaf: Callable[[Writer, int], str],
+    inverse: Callable[[Writer, int], str | None] = lambda w, n: None,
 ) -> Callable[[int], str]:
     """Write `nodes` in order; what is not among them is asked of `leaf` when first used. Returns a node's register.
 
@@ -161,7 +169,11 @@ def write_nodes(
             if inverses[b] is None and quotients[b] > 1:
                 inverses[b] = w.binary("fdiv", kind, w.splat(kind, 1), read(b))
         known = inverses[b]
-        return w.binary("fdiv", kind, read(a), read(b)) if known is None else w.binary("fmul contract", kind, read(a), known)
+        return (
+            w.binary("fdiv", kind, read(a), read(b))
+            if known is None
+            else w.binary("fmul contract", kind, read(a), known)
+        )
 
     def read(node: int) -> str:
         found = registers.get(node)
@@ -178,7 +190,9 @@ def write_nodes(
     return read
 
 
-def _write(w: Writer, g: Graph, node: int, read: Callable[[int], str], registers: dict[int, str], angles: dict[int, Any]) -> None:
+def _write(
+    w: Writer, g: Graph, node: int, read: Callable[[int], str], registers: dict[int, str], angles: dict[int, Any]
+) -> None:
     op, kind, args = g.nodes[node]
     if op in ALIASES:
         registers[node] = read(args[0])

@@ -46,7 +46,9 @@ class Call(NamedTuple):
     meta: np.ndarray
 
 
-def call(step: Traced, wanted: Wanted, masks: Sequence[Mask], sizes: tuple[int, ...], length: int, reverse: bool) -> Call:
+def call(
+    step: Traced, wanted: Wanted, masks: Sequence[Mask], sizes: tuple[int, ...], length: int, reverse: bool
+) -> Call:
     """The kernel for these operands: consts, init, xs, then the cotangents that are given."""
     masks = tuple(masks)
     arguments, results = _buffers(step, wanted)
@@ -58,7 +60,9 @@ def call(step: Traced, wanted: Wanted, masks: Sequence[Mask], sizes: tuple[int, 
     uniform = tuple(not any(layout.strides(m, sizes, 1)[:1]) for m in masks)
     wide = layout.inner > natural and _operations(step, wanted) <= SMALL
     lanes = natural * (int(os.environ.get("PU", "2")) if wide else 1)
-    arguments = tuple(b._replace(uniform=u and b.role in ("x", "y_cotangent")) for b, u in zip(arguments, uniform, strict=True))
+    arguments = tuple(
+        b._replace(uniform=u and b.role in ("x", "y_cotangent")) for b, u in zip(arguments, uniform, strict=True)
+    )
     target, bytes_, work = _compiled(step, wanted, arguments, results, reverse, lanes, len(layout.outer))
     blocks = -(-layout.inner // lanes) * math.prod(layout.outer)
     segment = _segment(length, bytes_) if wanted.gradient else max(length, 1)
@@ -100,7 +104,11 @@ def _buffers(step: Traced, wanted: Wanted) -> tuple[tuple[Buffer, ...], tuple[Bu
     arguments = [*of("const", "const", None), *of("init", "init", None), *of("x", "x", None)]
     arguments += of("carry_cotangent", "carry", wanted.carry_cotangents) + of("y_cotangent", "y", wanted.y_cotangents)
     results = of("carry", "carry", wanted.carry) + of("y", "y", wanted.ys)
-    results += of("const_share", "const", wanted.consts) + of("init_share", "init", wanted.init) + of("x_share", "x", wanted.xs)
+    results += (
+        of("const_share", "const", wanted.consts)
+        + of("init_share", "init", wanted.init)
+        + of("x_share", "x", wanted.xs)
+    )
     return tuple(arguments), tuple(results)
 
 
@@ -130,11 +138,19 @@ def _operations(step: Traced, wanted: Wanted) -> int:
 
 
 @functools.lru_cache(maxsize=1024)
-def _compiled(step: Traced, wanted: Wanted, arguments: tuple, results: tuple, reverse: bool, lanes: int, axes: int) -> tuple[str, Sizes, int]:
+def _compiled(
+    step: Traced, wanted: Wanted, arguments: tuple, results: tuple, reverse: bool, lanes: int, axes: int
+) -> tuple[str, Sizes, int]:
     g, ports, forward, backward = planned(step, wanted)
     kernel = Kernel(g, ports, forward, backward, arguments, results, reverse, lanes, axes, native.attributes())
     emitter = Emitter(kernel)
-    nodes = set(forward.before) | set(forward.body) | set(forward.kept) | {o for _, _, o in forward.carry} | {n for _, n in forward.ys}
+    nodes = (
+        set(forward.before)
+        | set(forward.body)
+        | set(forward.kept)
+        | {o for _, _, o in forward.carry}
+        | {n for _, n in forward.ys}
+    )
     if backward is not None:
         nodes |= set(backward.body) | set(backward.after)
     key = fingerprint(g, needed(g, nodes), VERSION, ports, forward, backward, arguments, results, reverse, lanes, axes)

@@ -90,4 +90,8 @@ def _lu(g: Graph, eqn: Any, a: Array) -> list[Array]:
     return _batched(factor, a)
 
 
-LINEAR_ALGEBRA: dict[str, Callable[..., Any]] = {"cholesky": _cholesky, "triangular_solve": _triangular_solve, "lu": _lu}
+LINEAR_ALGEBRA: dict[str, Callable[..., Any]] = {
+    "cholesky": _cholesky,
+    "triangular_solve": _triangular_solve,
+    "lu": _lu,
+}

@@ -25,7 +25,9 @@ def vector_operations_per_second(kind: str) -> float:
 
     @jax.jit
     def run(meta):
-        return jax.ffi.ffi_call(target, jax.ShapeDtypeStruct((lanes_of(kind),), np.float64 if kind == "f64" else np.float32))(meta)
+        return jax.ffi.ffi_call(
+            target, jax.ShapeDtypeStruct((lanes_of(kind),), np.float64 if kind == "f64" else np.float32)
+        )(meta)
 
     with jax.enable_x64(True):
         meta = jnp.asarray(np.array([1, 0, 1]))

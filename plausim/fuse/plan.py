@@ -44,7 +44,9 @@ class Backward(NamedTuple):
     body: tuple[int, ...]
     carry: tuple[tuple[int, int, int], ...]  # cotangents of the carry: (position, node in, node out)
     x_shares: tuple[tuple[int, int], ...]
-    sums: tuple[tuple[int, int, int], ...]  # (node that stands for the sum, node added at each step, kept node it belongs to)
+    sums: tuple[
+        tuple[int, int, int], ...
+    ]  # (node that stands for the sum, node added at each step, kept node it belongs to)
     after: tuple[int, ...]
     const_shares: tuple[tuple[int, int | None], ...]
     init_shares: tuple[tuple[int, int | None], ...]
@@ -80,7 +82,12 @@ def plan_forward(g: Graph, ports: Ports, carry: Iterable[int], ys: Iterable[int]
         live = reached
     loop = [n for n in body if n in varying and not _is_leaf(g, n)]
     read = {a for n in loop for a in operands(g.nodes[n])}
-    read |= {ports.carry_out[i] for i in live} | {ports.ys[i] for i in ys} | {ports.carry[i] for i in carry if i in still} | set(extra)
+    read |= (
+        {ports.carry_out[i] for i in live}
+        | {ports.ys[i] for i in ys}
+        | {ports.carry[i] for i in carry if i in still}
+        | set(extra)
+    )
     kept = sorted(n for n in read if n not in varying and g.nodes[n].op != "const")
     before = [n for n in needed(g, kept) if not _is_leaf(g, n)]
     return Forward(
@@ -164,9 +171,19 @@ def plan_gradient(
     # what is not on the tape and does not vary is kept from before the loop
     new_nodes = {*entering.values(), *y_entering.values(), *sums.values()}
     reverse_varying = _closure(g, computed, {*varying, *carried_in, *ports.xs, *new_nodes})
-    hoisted = {a for n in computed if n in reverse_varying for a in operands(g.nodes[n])} | {leaving[i] for i in live} | set(goals)
-    extra_kept = [n for n in hoisted if n not in reverse_varying and n not in tape and g.nodes[n].op != "const" and n not in new_nodes]
-    extra_kept += [a for n in after for a in (*operands(g.nodes[n]), n) if a not in new_nodes and g.nodes[a].op == "input"]
+    hoisted = (
+        {a for n in computed if n in reverse_varying for a in operands(g.nodes[n])}
+        | {leaving[i] for i in live}
+        | set(goals)
+    )
+    extra_kept = [
+        n
+        for n in hoisted
+        if n not in reverse_varying and n not in tape and g.nodes[n].op != "const" and n not in new_nodes
+    ]
+    extra_kept += [
+        a for n in after for a in (*operands(g.nodes[n]), n) if a not in new_nodes and g.nodes[a].op == "input"
+    ]
     returned = {i for i in carry_returned}
     forward = plan_forward(g, ports, returned, ys_returned, extra=[*tape, *extra_kept])
     backward = Backward(

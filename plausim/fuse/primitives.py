@@ -39,7 +39,11 @@ def _is_float(aval: Any) -> bool:
 def _parts(step: Traced, operands: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
     """Consts, carry and xs out of one flat list."""
     border = step.consts + step.carry
-    return list(operands[: step.consts]), list(operands[step.consts : border]), list(operands[border : border + step.xs])
+    return (
+        list(operands[: step.consts]),
+        list(operands[step.consts : border]),
+        list(operands[border : border + step.xs]),
+    )
 
 
 # ---- what they mean
@@ -62,7 +66,9 @@ def _over_lanes(one: Callable[..., list[Any]], lanes: Sequence[int], masks: Sequ
     return one
 
 
-def rollout_reference(*, step: Traced, length: int, reverse: bool, lanes: tuple, masks: tuple, wanted: Wanted) -> Callable[..., list[Any]]:
+def rollout_reference(
+    *, step: Traced, length: int, reverse: bool, lanes: tuple, masks: tuple, wanted: Wanted
+) -> Callable[..., list[Any]]:
     flags = [*wanted.carry, *wanted.ys]
 
     def one(*operands):
@@ -71,7 +77,9 @@ def rollout_reference(*, step: Traced, length: int, reverse: bool, lanes: tuple,
     return _over_lanes(one, lanes, masks)
 
 
-def adjoint_reference(*, step: Traced, length: int, reverse: bool, lanes: tuple, masks: tuple, wanted: Wanted) -> Callable[..., list[Any]]:
+def adjoint_reference(
+    *, step: Traced, length: int, reverse: bool, lanes: tuple, masks: tuple, wanted: Wanted
+) -> Callable[..., list[Any]]:
     asked = [i for i, flag in enumerate((*wanted.consts, *wanted.init, *wanted.xs)) if flag]
     given = [i for i, flag in enumerate((*wanted.carry_cotangents, *wanted.y_cotangents)) if flag]
     returned = [i for i, flag in enumerate((*wanted.carry, *wanted.ys)) if flag]
@@ -217,7 +225,9 @@ def _adjoint_step(step: Traced, wanted: Wanted) -> Traced:
     return Traced(closed, len(consts), len(floats) + len(summed), step.patterns)
 
 
-def _adjoint_as_rollouts(operands: Arrays, *, step: Traced, length: int, reverse: bool, lanes: tuple, masks: tuple, wanted: Wanted) -> list[Any]:
+def _adjoint_as_rollouts(
+    operands: Arrays, *, step: Traced, length: int, reverse: bool, lanes: tuple, masks: tuple, wanted: Wanted
+) -> list[Any]:
     count = step.consts + step.carry + step.xs
     nowhere, everywhere = (False,) * len(lanes), (True,) * len(lanes)
     recorded = rollout_p.bind(
@@ -280,11 +290,17 @@ def _adjoint_types(*operands: Any, step: Traced, length: int, lanes: tuple, want
     consts, carry, xs = _parts(step, step.closed.in_avals)
     shapes = [((*lanes, *a.shape), a) for a, f in zip(step.closed.out_avals, wanted.carry, strict=False) if f]
     shapes += [((*lanes, length, *a.shape), a) for a, f in zip(step.y_avals, wanted.ys, strict=True) if f]
-    shapes += [((*lanes, *a.shape), a) for a, f in zip([*consts, *carry], [*wanted.consts, *wanted.init], strict=True) if f]
-    return _result_types(operands, shapes + [((*lanes, length, *a.shape), a) for a, f in zip(xs, wanted.xs, strict=True) if f])
+    shapes += [
+        ((*lanes, *a.shape), a) for a, f in zip([*consts, *carry], [*wanted.consts, *wanted.init], strict=True) if f
+    ]
+    return _result_types(
+        operands, shapes + [((*lanes, length, *a.shape), a) for a, f in zip(xs, wanted.xs, strict=True) if f]
+    )
 
 
-def _batch(primitive: jex.Primitive, operands: Arrays, dims: Sequence[int | None], *, lanes: tuple, masks: tuple, **params: Any):
+def _batch(
+    primitive: jex.Primitive, operands: Arrays, dims: Sequence[int | None], *, lanes: tuple, masks: tuple, **params: Any
+):
     """A batch axis becomes the first lane axis; what is not batched stays as it is."""
     size = next(x.shape[d] for x, d in zip(operands, dims, strict=True) if d is not None)
     moved = [x if d is None else jnp.moveaxis(x, d, 0) for x, d in zip(operands, dims, strict=True)]
@@ -293,7 +309,9 @@ def _batch(primitive: jex.Primitive, operands: Arrays, dims: Sequence[int | None
     return outputs, [0] * len(outputs)
 
 
-def _rollout_jvp(primals: Arrays, tangents: Arrays, *, step: Traced, masks: tuple, lanes: tuple, wanted: Wanted, **params: Any):
+def _rollout_jvp(
+    primals: Arrays, tangents: Arrays, *, step: Traced, masks: tuple, lanes: tuple, wanted: Wanted, **params: Any
+):
     nonzero = tuple(type(t) is not ad.Zero for t in tangents)
     # tangents that are still unknown: reverse mode is on its way
     backward = any(isinstance(t, pe.JaxprTracer) for t in tangents)
@@ -306,7 +324,15 @@ def _rollout_jvp(primals: Arrays, tangents: Arrays, *, step: Traced, masks: tupl
         outputs = rollout_p.bind(*primals, masks=masks, wanted=wanted, **params)
     else:
         consts, init, xs = (tuple(part) for part in _parts(step, nonzero))
-        both = Wanted(wanted.carry, wanted.ys, consts, init, xs, tuple(i == total for i in range(step.carry)), (False,) * len(step.y_avals))
+        both = Wanted(
+            wanted.carry,
+            wanted.ys,
+            consts,
+            init,
+            xs,
+            tuple(i == total for i in range(step.carry)),
+            (False,) * len(step.y_avals),
+        )
         one = jnp.ones((), step.carry_avals[total].dtype)
         outputs = adjoint_p.bind(*primals, one, masks=(*masks, (False,) * len(lanes)), wanted=both, **params)
         count = sum((*wanted.carry, *wanted.ys))
@@ -320,11 +346,15 @@ def _rollout_jvp(primals: Arrays, tangents: Arrays, *, step: Traced, masks: tupl
     all_tangents = [next(each) if _is_float(a) else None for a in step.closed.out_avals]
     flags = [*wanted.carry, *wanted.ys]
     asked = [t for t, f in zip(all_tangents, flags, strict=True) if f]
-    return outputs, [ad.Zero(jax.typeof(o).to_tangent_aval()) if t is None else t for o, t in zip(outputs, asked, strict=True)]
+    return outputs, [
+        ad.Zero(jax.typeof(o).to_tangent_aval()) if t is None else t for o, t in zip(outputs, asked, strict=True)
+    ]
 
 
 def _tangent_jvp(primals: Arrays, tangents: Arrays, **params: Any):
-    return _through(lambda *operands: _tangent_as_rollout(operands, rollout=rollout_p.bind, **params), primals, tangents)
+    return _through(
+        lambda *operands: _tangent_as_rollout(operands, rollout=rollout_p.bind, **params), primals, tangents
+    )
 
 
 def _adjoint_jvp(primals: Arrays, tangents: Arrays, **params: Any):
@@ -367,12 +397,27 @@ def _tangent_transpose(
     slopes = operands[count + sum(nonzero) :]
     if slopes and [i for i, f in flags.items() if f] == [slopes_of]:
         shares = [given[0].reshape(*lanes, *(1,) * (s.ndim - len(lanes))) * s for s in slopes]
-        each = iter(zip(shares, masks[count : count + sum(nonzero)], [a for a, slot in zip(asked, slots, strict=True) if slot is not None], strict=True))
+        each = iter(
+            zip(
+                shares,
+                masks[count : count + sum(nonzero)],
+                [a for a, slot in zip(asked, slots, strict=True) if slot is not None],
+                strict=True,
+            )
+        )
         return [None] * count + [_sum_over(s, m) if f else None for s, m, f in each] + [None] * len(slopes)
     consts, init, xs = _parts(step, asked)
     nothing = (False,) * len(step.closed.out_avals)
     every = [flags.get(i, False) for i in range(len(step.closed.out_avals))]
-    wanted = Wanted(nothing[: step.carry], nothing[step.carry :], tuple(consts), tuple(init), tuple(xs), tuple(every[: step.carry]), tuple(every[step.carry :]))
+    wanted = Wanted(
+        nothing[: step.carry],
+        nothing[step.carry :],
+        tuple(consts),
+        tuple(init),
+        tuple(xs),
+        tuple(every[: step.carry]),
+        tuple(every[step.carry :]),
+    )
     everywhere = (True,) * len(lanes)
     shares = adjoint_p.bind(
         *primals, *given, step=step, length=length, reverse=reverse, lanes=lanes,
@@ -385,7 +430,16 @@ def _tangent_transpose(
     return [None] * count + results + [None] * len(slopes)
 
 
-def _rollout_transpose(cotangents: Arrays, *operands: Any, step: Traced, length: int, reverse: bool, lanes: tuple, masks: tuple, wanted: Wanted):
+def _rollout_transpose(
+    cotangents: Arrays,
+    *operands: Any,
+    step: Traced,
+    length: int,
+    reverse: bool,
+    lanes: tuple,
+    masks: tuple,
+    wanted: Wanted,
+):
     """A rollout that is linear in some operands has the same derivative everywhere, so also where they are 0."""
     asked = [ad.is_undefined_primal(o) for o in operands]
     filled = [jnp.zeros(o.aval.shape, o.aval.dtype) if ad.is_undefined_primal(o) else o for o in operands]
@@ -394,7 +448,15 @@ def _rollout_transpose(cotangents: Arrays, *operands: Any, step: Traced, length:
     every = [next(results) if f else False for f in (*wanted.carry, *wanted.ys)]
     consts, init, xs = _parts(step, asked)
     nothing = (False,) * len(step.closed.out_avals)
-    backward = Wanted(nothing[: step.carry], nothing[step.carry :], tuple(consts), tuple(init), tuple(xs), tuple(every[: step.carry]), tuple(every[step.carry :]))
+    backward = Wanted(
+        nothing[: step.carry],
+        nothing[step.carry :],
+        tuple(consts),
+        tuple(init),
+        tuple(xs),
+        tuple(every[: step.carry]),
+        tuple(every[step.carry :]),
+    )
     everywhere = (True,) * len(lanes)
     shares = iter(adjoint_p.bind(
         *filled, *given, step=step, length=length, reverse=reverse, lanes=lanes,
@@ -415,7 +477,11 @@ def _unused_rollout(used: Sequence[bool], *more: Any):
         return [False] * len(eqn.invars), None
     flags, kept = iter(used), []
     for port in eqn.params["wanted"]:
-        kept.append(tuple(f and next(flags) for f in port) if len(kept) < 2 or eqn.primitive is adjoint_p and len(kept) < 5 else port)
+        kept.append(
+            tuple(f and next(flags) for f in port)
+            if len(kept) < 2 or eqn.primitive is adjoint_p and len(kept) < 5
+            else port
+        )
     wanted, outvars = Wanted(*kept), [v for v, f in zip(eqn.outvars, used, strict=True) if f]
     if eqn.primitive is adjoint_p and not wanted.gradient:
         step = eqn.params["step"]
@@ -434,7 +500,14 @@ def _lower(make: Callable[..., kernels.Call], reference: Callable[..., Callable[
             if not all(params["lanes"]):
                 return reference(**params)(*values)
             try:
-                kernel = make(params["step"], params["wanted"], params["masks"], params["lanes"], params["length"], params["reverse"])
+                kernel = make(
+                    params["step"],
+                    params["wanted"],
+                    params["masks"],
+                    params["lanes"],
+                    params["length"],
+                    params["reverse"],
+                )
             except (Unfusable, AbiError) as problem:
                 warn_once(problem)
                 return reference(**params)(*values)
@@ -448,7 +521,9 @@ def _lower(make: Callable[..., kernels.Call], reference: Callable[..., Callable[
     return rule
 
 
-def _define(name: str, types: Callable[..., list[Any]], reference: Callable[..., Callable[..., list[Any]]], jvp: Any, lower: Any) -> jex.Primitive:
+def _define(
+    name: str, types: Callable[..., list[Any]], reference: Callable[..., Callable[..., list[Any]]], jvp: Any, lower: Any
+) -> jex.Primitive:
     primitive = jex.Primitive(name)
     primitive.multiple_results = True
     primitive.reference = reference  # type: ignore[attr-defined]
@@ -466,8 +541,20 @@ def _define(name: str, types: Callable[..., list[Any]], reference: Callable[...,
     return primitive
 
 
-rollout_p = _define("fused_rollout", _rollout_types, rollout_reference, _rollout_jvp, _lower(lambda *a: kernels.call(*a), rollout_reference))
-adjoint_p = _define("fused_adjoint", _adjoint_types, adjoint_reference, _adjoint_jvp, _lower(lambda *a: kernels.call(*a), adjoint_reference))
+rollout_p = _define(
+    "fused_rollout",
+    _rollout_types,
+    rollout_reference,
+    _rollout_jvp,
+    _lower(lambda *a: kernels.call(*a), rollout_reference),
+)
+adjoint_p = _define(
+    "fused_adjoint",
+    _adjoint_types,
+    adjoint_reference,
+    _adjoint_jvp,
+    _lower(lambda *a: kernels.call(*a), adjoint_reference),
+)
 tangent_p = _define(
     "fused_tangent", _tangent_types, tangent_reference, _tangent_jvp,
     mlir.lower_fun(lambda *o, **p: _tangent_as_rollout(o, rollout=rollout_p.bind, **p), multiple_results=True),

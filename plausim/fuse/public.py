@@ -75,7 +75,9 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, length: i
         return jax.tree.unflatten(out_tree, [])
     wanted = Wanted(carry=(True,) * step.carry, ys=(True,) * len(step.y_avals))
     operands = _alike_over_mesh(operands)
-    outputs = rollout_p.bind(*operands, step=step, length=length, reverse=False, lanes=(), masks=((),) * len(operands), wanted=wanted)
+    outputs = rollout_p.bind(
+        *operands, step=step, length=length, reverse=False, lanes=(), masks=((),) * len(operands), wanted=wanted
+    )
     return jax.tree.unflatten(out_tree, outputs)
 
 
@@ -145,8 +147,12 @@ def _close(closed: Any) -> tuple[Any, list[Any]]:
     pairs = list(zip(jaxpr.constvars, closed.consts, strict=True))
     arrays = [(v, c) for v, c in pairs if isinstance(c, (jax.Array, jax.core.Tracer))]
     others = [(v, c) for v, c in pairs if not isinstance(c, (jax.Array, jax.core.Tracer))]
-    info = jaxpr.debug_info.with_unknown_names() if hasattr(jaxpr.debug_info, "with_unknown_names") else jaxpr.debug_info
-    inner = jaxpr.replace(constvars=[v for v, _ in others], invars=[*(v for v, _ in arrays), *jaxpr.invars], debug_info=info)
+    info = (
+        jaxpr.debug_info.with_unknown_names() if hasattr(jaxpr.debug_info, "with_unknown_names") else jaxpr.debug_info
+    )
+    inner = jaxpr.replace(
+        constvars=[v for v, _ in others], invars=[*(v for v, _ in arrays), *jaxpr.invars], debug_info=info
+    )
     return jex.ClosedJaxpr(inner, [c for _, c in others]), [c for _, c in arrays]
 
 

@@ -83,7 +83,9 @@ def _select_n(g: Graph, eqn: Any, which: Array, *cases: Array) -> Array:
         return each(lambda c, no, yes: g.select(c, yes, no), which, *cases)
     result = cases[-1]
     for i, case in reversed(list(enumerate(cases[:-1]))):
-        result = each(lambda w, n, r, i=i: g.select(g.apply("le", w, g.const(g.nodes[w].kind, i)), n, r), which, case, result)
+        result = each(
+            lambda w, n, r, i=i: g.select(g.apply("le", w, g.const(g.nodes[w].kind, i)), n, r), which, case, result
+        )
     return result
 
 
@@ -237,7 +239,9 @@ def _gather(g: Graph, eqn: Any, x: Array, where: Array) -> Array:
         return _indexed(g, eqn, where.ravel().tolist(), lambda v: fetch(v.reshape(where.shape)))
     # rows of one index each are independent: choose each by itself, not all combinations
     flat = where.reshape(-1, 1)
-    rows = np.stack([_indexed(g, eqn, [int(n)], lambda v, i=i: _row(fetch, v, i, flat, where, eqn)) for i, (n,) in enumerate(flat)])
+    rows = np.stack(
+        [_indexed(g, eqn, [int(n)], lambda v, i=i: _row(fetch, v, i, flat, where, eqn)) for i, (n,) in enumerate(flat)]
+    )
     return _unrow(rows, where, eqn)
 
 
@@ -378,7 +382,10 @@ def _sort(g: Graph, eqn: Any, *arrays: Array) -> list[Array]:
         for i in range(turn % 2, count - 1, 2):
             swap = each(before, *(c[i, ...] for c in columns[:keys]), *(c[i + 1, ...] for c in columns[:keys]))
             for c in columns:
-                upper, lower = each(g.select, swap, c[i + 1, ...], c[i, ...]), each(g.select, swap, c[i, ...], c[i + 1, ...])
+                upper, lower = (
+                    each(g.select, swap, c[i + 1, ...], c[i, ...]),
+                    each(g.select, swap, c[i, ...], c[i + 1, ...]),
+                )
                 c[i], c[i + 1] = upper, lower
     return [np.moveaxis(c, 0, axis) for c in columns]
 

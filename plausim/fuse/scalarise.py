@@ -62,7 +62,11 @@ def _run(graph: Graph, jaxpr: Any, consts: Sequence[Array], arguments: Sequence[
     values.update(zip(jaxpr.invars, arguments, strict=True))
 
     def read(variable: Any) -> Array:
-        return constants(graph, np.asarray(variable.val, variable.aval.dtype)) if isinstance(variable, jex.Literal) else values[variable]
+        return (
+            constants(graph, np.asarray(variable.val, variable.aval.dtype))
+            if isinstance(variable, jex.Literal)
+            else values[variable]
+        )
 
     for eqn in jaxpr.eqns:
         try:
@@ -85,7 +89,9 @@ def _equation(graph: Graph, eqn: Any, inputs: list[Array], markers: bool) -> lis
     outputs = rule(graph, eqn, *inputs)
     outputs = outputs if isinstance(outputs, list) else [outputs]
     if markers and name in SHARED_BY_TIES and any(v.aval.size > 1 for v in eqn.invars):
-        return with_own_derivative(graph, lambda *a: eqn.primitive.bind(*a, **eqn.params), [v.aval for v in eqn.invars], inputs, outputs)
+        return with_own_derivative(
+            graph, lambda *a: eqn.primitive.bind(*a, **eqn.params), [v.aval for v in eqn.invars], inputs, outputs
+        )
     return outputs
 
 
@@ -114,7 +120,9 @@ def _custom(graph: Graph, eqn: Any, inputs: list[Array], markers: bool) -> list[
     return with_own_derivative(graph, function, [v.aval for v in eqn.invars], inputs, outputs)
 
 
-def with_own_derivative(graph: Graph, function: Callable, avals: list, inputs: list[Array], outputs: list[Array]) -> list[Array]:
+def with_own_derivative(
+    graph: Graph, function: Callable, avals: list, inputs: list[Array], outputs: list[Array]
+) -> list[Array]:
     """Mark `outputs = function(*inputs)`: their cotangents go to the inputs as `jax.vjp(function)` says."""
     floating = [i for i, a in enumerate(avals) if jax.numpy.issubdtype(a.dtype, jax.numpy.floating)]
     returned = [i for i, o in enumerate(outputs) if o.size and is_float(graph.nodes[o.flat[0]].kind)]
@@ -163,12 +171,16 @@ def _linear_solve(graph: Graph, eqn: Any, inputs: list[Array], markers: bool) ->
     outputs = scalarise(graph, jaxprs.solve, [*inputs[before : before + lengths.solve], *inputs[total:]], markers)
     if not markers:
         return outputs
-    return with_own_derivative(graph, lambda *a: eqn.primitive.bind(*a, **eqn.params), [v.aval for v in eqn.invars], inputs, outputs)
+    return with_own_derivative(
+        graph, lambda *a: eqn.primitive.bind(*a, **eqn.params), [v.aval for v in eqn.invars], inputs, outputs
+    )
 
 
 def _reference(graph: Graph, eqn: Any, inputs: list[Array], markers: bool) -> list[Array]:
     """A fused scan inside a step: entered as the plain scan that it stands for."""
-    closed = jax.make_jaxpr(eqn.primitive.reference(**eqn.params))(*(jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in eqn.invars))
+    closed = jax.make_jaxpr(eqn.primitive.reference(**eqn.params))(
+        *(jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in eqn.invars)
+    )
     return scalarise(graph, closed, inputs, markers)
 
 
@@ -201,7 +213,9 @@ def _while(graph: Graph, eqn: Any, inputs: list[Array], markers: bool) -> list[A
         (goes_on,) = scalarise(graph, p["cond_jaxpr"], [*inputs[:tests], *carry], markers)
         value = graph.value(int(goes_on))
         if value is None:
-            raise Unfusable("a while_loop that runs until a computed condition holds", advice="give it a fixed number of turns")
+            raise Unfusable(
+                "a while_loop that runs until a computed condition holds", advice="give it a fixed number of turns"
+            )
         if not value:
             return carry
         carry = scalarise(graph, p["body_jaxpr"], [*inputs[tests : tests + bodies], *carry], markers)
@@ -224,7 +238,11 @@ def _cond(graph: Graph, eqn: Any, inputs: list[Array], markers: bool) -> list[Ar
             taken = graph.apply(edge, index, graph.const(kind, i))
         gated = [each(lambda n, c=taken: graph.gate(n, c), a) if markers else a for a in arguments]
         outputs = scalarise(graph, branch, gated, markers)
-        results = [each(lambda y, n, c=taken: graph.select(c, y, n), o, r) for o, r in zip(outputs, results, strict=True)] if results else outputs
+        results = (
+            [each(lambda y, n, c=taken: graph.select(c, y, n), o, r) for o, r in zip(outputs, results, strict=True)]
+            if results
+            else outputs
+        )
     return results
 
 

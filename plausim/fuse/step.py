@@ -53,7 +53,11 @@ class Traced:
             nodes = [g.input(kind, number + k) for k in range(aval.size)]
             number += aval.size
             pattern = self.patterns[i] if i < self.consts else None
-            seen = nodes if pattern is None else [n if np.isnan(v) else g.const(kind, v) for n, v in zip(nodes, pattern, strict=True)]
+            seen = (
+                nodes
+                if pattern is None
+                else [n if np.isnan(v) else g.const(kind, v) for n, v in zip(nodes, pattern, strict=True)]
+            )
             arguments.append((nodes, np.array(seen, np.int32).reshape(aval.shape)))
         outputs = scalarise(g, self.closed, [seen for _, seen in arguments], markers)
         flat = lambda parts: tuple(n for nodes, _ in parts for n in nodes)  # noqa: E731
@@ -93,7 +97,15 @@ class Traced:
             return f"unfusable {id(self)}"
         if g.groups:  # what their derivatives do is known only when these are asked for
             return f"own {id(self)}"
-        return fingerprint(g, needed(g, [*ports.carry_out, *ports.ys]), ports, str(self.closed.in_avals), str(self.closed.out_avals), self.consts, self.carry)
+        return fingerprint(
+            g,
+            needed(g, [*ports.carry_out, *ports.ys]),
+            ports,
+            str(self.closed.in_avals),
+            str(self.closed.out_avals),
+            self.consts,
+            self.carry,
+        )
 
     def __hash__(self) -> int:
         return hash(self.digest)
@@ -135,7 +147,11 @@ def fingerprint(g: Graph, nodes: Sequence[int], *more: Any) -> str:
 
 def pattern_of(value: Any) -> np.ndarray | None:
     """Exact 0, 1 and -1 of a concrete array, NaN for all other numbers; None where nothing may be known."""
-    if isinstance(value, jax.core.Tracer) or value.size > MOST_PATTERN or not jax.numpy.issubdtype(value.dtype, np.number):
+    if (
+        isinstance(value, jax.core.Tracer)
+        or value.size > MOST_PATTERN
+        or not jax.numpy.issubdtype(value.dtype, np.number)
+    ):
         return None
     numbers = np.asarray(value, np.float64).ravel()
     return np.where(np.isin(numbers, (-1.0, 0.0, 1.0)), numbers, np.nan)
