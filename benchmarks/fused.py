@@ -24,7 +24,7 @@ class Operations(NamedTuple):
 
 
 def fused_operations(mechanism: Mechanism) -> tuple[Operations, Operations]:
-    """Of one step and of its adjoint, float32, after simplification; parameters and inputs are variables, as in CasADi."""
+    """Of one step and its adjoint, float32, after simplification; parameters and inputs are variables, as in CasADi."""
     given = [jnp.asarray(v, np.float32) for v in (mechanism.start, mechanism.nominal, *mechanism.inputs)]
 
     def step(carry, _):

@@ -57,10 +57,10 @@ def parse(text: str) -> Header:
     """Split the header's text into structs, enums, typedefs and constants."""
     text = re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
     constants = {name: int(value) for name, value in re.findall(r"#define\s+(\w+)\s+(\d+)\s*$", text, re.MULTILINE)}
-    enums = dict((name, body) for body, name in re.findall(r"\benum\s*\{([^{}]*)\}\s*(\w+)\s*;", text))
+    enums = {name: body for body, name in re.findall(r"\benum\s*\{([^{}]*)\}\s*(\w+)\s*;", text)}
     for body in enums.values():
         constants |= {name: int(value) for name, value in re.findall(r"(\w+)\s*=\s*(\d+)\s*(?:,|$)", body.strip())}
-    structs = {name: body for name, body in re.findall(r"\bstruct\s+(\w+)\s*\{([^{}]*)\}", text)}
+    structs = dict(re.findall(r"\bstruct\s+(\w+)\s*\{([^{}]*)\}", text))
     aliases = {name: target for target, name in re.findall(r"\btypedef\s+(?:struct\s+)?(\w+)\s+(\w+)\s*;", text)}
     return Header(structs, aliases, frozenset(enums), constants)
 

@@ -8,7 +8,7 @@ sqrt at 0, ...) the choice made is JAX's.
 import math
 from collections.abc import Callable, Sequence
 
-from .graph import Graph, is_float
+from .graph import Graph, is_float, operands
 from .unfusable import Unfusable
 
 Pull = Callable[[Graph, int, int], list[tuple[int, int]]]  # (graph, node, cotangent) -> (operand, its share)
@@ -53,8 +53,6 @@ def pullback(g: Graph, outputs: Sequence[int], cotangents: Sequence[int], wanted
 
 def _dependents(g: Graph, ends: set[int], last: int) -> list[bool]:
     """Which nodes change when `ends` do, in numbers that have derivatives."""
-    from .graph import operands
-
     result = [False] * (last + 1)
     sources = {w: s for wrapped, s, _ in g.groups for w in wrapped}
     for node in range(last + 1):

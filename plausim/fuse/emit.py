@@ -256,6 +256,10 @@ class Emitter:
         w.line("%tn = add i64 %t, 1\n  %tpn = getelementptr i8, ptr %tp, i64 %stride")
         w.line("%more = icmp slt i64 %tn, %t1\n  br i1 %more, label %loop, label %exit\nexit:")
         self.close(w, plan.carry, start, following, phis_at, "init")
+        position = {n: i for i, n, _ in plan.carry}
+        for n in plan.tape:  # the carry that leaves the last step, as if one more step began with it
+            if n in position:
+                store(w, self.kind(n), f"%e{position[n]}", "%end", self.tape[n])
         return self.function(
             "forward", "ptr %scratch, ptr %meta, i64 %t0, i64 %t1, i64 %steps, ptr noalias %tape, i64 %stride", w
         )
@@ -272,6 +276,8 @@ class Emitter:
         w.line(f"%back = mul i64 %done, {self.sizes.step}\n  %tp = getelementptr i8, ptr %tape, i64 %back")
         self.write_row(w)
         x_input, y_input = self.step_input(w, "x", bases), self.step_input(w, "y_cotangent", bases)
+        w.line(f"%ahead = getelementptr i8, ptr %tp, i64 {self.sizes.step}")
+        ahead = dict(plan.ahead)
         flowing = {n: f"%c{i}" for i, n, _ in plan.carry}
         entering = dict(plan.y_cotangents)
         y_of = {}
@@ -284,6 +290,8 @@ class Emitter:
                 return flowing[node]
             if node in self.tape:
                 return load(w, self.kind(node), "%tp", self.tape[node])
+            if node in ahead:
+                return load(w, self.kind(node), "%ahead", self.tape[ahead[node]])
             if node in self.kept:
                 return load(w, self.kind(node), "%scratch", self.kept[node])
             if node in y_of:
@@ -332,6 +340,8 @@ class Emitter:
             return f"  %{name}{i} = phi {w.vector(self.kind(n))} [{start[i]}, %enter], [{following[i]}, %latch]"
 
         w.lines[phis_at:phis_at] = [phi("c", i, n) for i, n, _ in carry]
+        if region == "init":
+            w.line("%end = phi ptr [%tape, %enter], [%tpn, %latch]")
         w.lines += [phi("e", i, n) for i, n, _ in carry]
         for i, n, _ in carry:
             store(w, self.kind(n), f"%e{i}", "%scratch", self.memory.slots[region, i])

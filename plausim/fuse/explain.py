@@ -1,6 +1,5 @@
 """`fuse.explain`: what would become of a step, in numbers, and what stands in its way."""
 
-import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -60,18 +59,22 @@ class Explanation:
             lines = ["This step does not fuse; fuse.scan runs it as jax.lax.scan. What stands in the way:"]
             lines += [f"  - {problem}" for problem in self.problems]
             return "\n".join([*lines, f"Operations before simplification: {self.raw:,}."])
-        ns = [s * 1e9 for s in self.seconds]
-        return inspect.cleandoc(f"""
-            This step fuses.
-              operations before simplification     {self.raw:,}
-              after it, one step                   {self.forward[0]:,} + {self.forward[1]} trigonometric
-              after it, its adjoint                {self.adjoint[0]:,} + {self.adjoint[1]} trigonometric
-              of these in the loop of a rollout    {self.in_loop[0]:,}, of its gradient {self.in_loop[1]:,}; once before it {self.once:,}
-              live registers, at most              {self.registers[0]:,} forward, {self.registers[1]:,} on the way back
-              kept for the gradient                {self.tape:,} numbers a step and lane
-              estimated time of a step             {ns[0]:.0f} ns for {self.lanes} lanes, {ns[1]:.0f} ns with gradient, on one core
-              at this machine's measured peak of   {self.per_second / 1e9:.1f} G vector operations a second
-        """)
+        plain, graded = (s * 1e9 for s in self.seconds)
+        in_loop, in_gradient = self.in_loop
+        there, back = self.registers
+        lines = {
+            "operations before simplification": f"{self.raw:,}",
+            "after it, one step": f"{self.forward[0]:,} + {self.forward[1]} trigonometric",
+            "after it, its adjoint": f"{self.adjoint[0]:,} + {self.adjoint[1]} trigonometric",
+            "of these in the loop of a rollout": f"{in_loop:,}, of its gradient {in_gradient:,}; "
+            f"once before it {self.once:,}",
+            "live registers, at most": f"{there:,} forward, {back:,} on the way back",
+            "kept for the gradient": f"{self.tape:,} numbers a step and lane",
+            "estimated time of a step": f"{plain:.0f} ns for {self.lanes} lanes, {graded:.0f} ns with gradient, "
+            "on one core",
+            "at this machine's measured peak of": f"{self.per_second / 1e9:.1f} G vector operations a second",
+        }
+        return "\n".join(["This step fuses.", *(f"  {what:<37}{value}" for what, value in lines.items())])
 
 
 def explain(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, length: int | None = None) -> Explanation:
@@ -85,6 +88,7 @@ def explain(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, length
         >>> report = fuse.explain(lambda c, _: (0.5 * c * c + 0.0 * c, None), 1.0, None, length=10)
         >>> report.raw, report.forward
         (4, (2, 0))
+
     """
     try:
         prepared = prepare(f, init, xs, length)
@@ -98,7 +102,7 @@ def explain(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, length
     step = prepared.step
     raw = sum(_written(e) for e in _equations(step.closed.jaxpr))
     try:
-        g, ports = step.marked
+        g, _ = step.marked
         forward, backward = kernels.planned(step, _everything(step))[2:]
     except Unfusable as problem:
         return Explanation(_problems(step, problem), raw)
@@ -124,8 +128,9 @@ def _everything(step: Traced) -> Wanted:
     outs = [kernels.kind_of(a)[0] == "f" for a in step.closed.out_avals]
     border = step.consts + step.carry
     return Wanted(
-        (True,) * step.carry, (True,) * len(step.y_avals), tuple(floats[: step.consts]), tuple(floats[step.consts : border]),
-        (False,) * step.xs, tuple(outs[: step.carry]), tuple(outs[step.carry :]),
+        (True,) * step.carry, (True,) * len(step.y_avals),
+        tuple(floats[: step.consts]), tuple(floats[step.consts : border]), (False,) * step.xs,
+        tuple(outs[: step.carry]), tuple(outs[step.carry :]),
     )  # fmt: skip
 
 
@@ -167,7 +172,7 @@ def _alive(g: Graph, nodes: Iterable[int]) -> int:
 def _equations(jaxpr: Any) -> Iterable[Any]:
     """All equations, those of inner jaxprs included."""
     for eqn in jaxpr.eqns:
-        inner = [j for j in jex.jaxprs_in_params(eqn.params)]
+        inner = list(jex.jaxprs_in_params(eqn.params))
         if not inner:
             yield eqn
         for j in inner:
@@ -188,10 +193,11 @@ def _written(eqn: Any) -> int:
     return 0 if name in MOVING else size
 
 
-MOVING = frozenset(
-    "broadcast_in_dim reshape transpose squeeze expand_dims slice concatenate rev split iota pad stack unstack tile dynamic_slice "
-    "dynamic_update_slice gather scatter copy convert_element_type stop_gradient bitcast_convert_type".split()
-)
+MOVING = frozenset({
+    "broadcast_in_dim", "reshape", "transpose", "squeeze", "expand_dims", "slice", "concatenate", "rev", "split",
+    "iota", "pad", "stack", "unstack", "tile", "dynamic_slice", "dynamic_update_slice", "gather", "scatter", "copy",
+    "convert_element_type", "stop_gradient", "bitcast_convert_type",
+})  # fmt: skip
 
 
 def _problems(step: Traced, first: Unfusable) -> tuple[Unfusable, ...]:

@@ -310,7 +310,7 @@ class Graph:
         neutral = self._not(absorbing_node)
         if absorbing_node in (a, b):
             return absorbing_node
-        if a == neutral or a == b:
+        if a in (neutral, b):
             return b
         if b == neutral:
             return a
@@ -383,7 +383,7 @@ class Graph:
         return a if self.nodes[a].op == "const" else self._make("stop", self.nodes[a].kind, (a,))
 
     def custom(self, values: Iterable[int], operands: Sequence[int], pullback: Any) -> list[int]:
-        """Outputs of a function with a derivative of its own: `pullback(cotangents of values)` gives those of `operands`."""
+        """What a function returned, with a derivative of its own: `pullback(cotangents)` gives those of `operands`."""
         number = len(self.groups)
         wrapped = [self._make("custom", self.nodes[v].kind, (v, number, i)) for i, v in enumerate(values)]
         self.groups.append((wrapped, tuple(operands), pullback))

@@ -17,8 +17,9 @@ from .plan import Forward, plan_forward, plan_gradient
 from .scalarise import kind_of
 from .step import Traced, fingerprint
 
-VERSION = 2  # to be raised when the same plan shall give other code
-SMALL = 700  # operations up to which two vectors at a time pay; beyond, registers run out
+VERSION = 4  # to be raised when the same plan shall give other code
+# Vectors that run side by side hide each other's latency until registers run out: by number of operations.
+SIDE_BY_SIDE = {200: 4, 700: 2}
 LARGE = 60_000  # operations beyond which LLVM's optimising code generator takes minutes; its plain one is half as fast
 WORTH_A_THREAD = 40_000  # vector operations below which waking another thread costs more than it brings
 
@@ -58,15 +59,14 @@ def call(
     everything = [*masks, (True,) * len(sizes)]
     layout = arrange(sizes, everything, by_step, natural)
     uniform = tuple(not any(layout.strides(m, sizes, 1)[:1]) for m in masks)
-    wide = layout.inner > natural and _operations(step, wanted) <= SMALL
-    lanes = natural * (int(os.environ.get("PU", "2")) if wide else 1)
+    lanes = natural * _vectors(step, wanted, -(-layout.inner // natural))
     arguments = tuple(
         b._replace(uniform=u and b.role in ("x", "y_cotangent")) for b, u in zip(arguments, uniform, strict=True)
     )
     target, bytes_, work = _compiled(step, wanted, arguments, results, reverse, lanes, len(layout.outer))
     blocks = -(-layout.inner // lanes) * math.prod(layout.outer)
     segment = _segment(length, bytes_) if wanted.gradient else max(length, 1)
-    scratch = bytes_.fixed + (-(-length // segment) * bytes_.segment + segment * bytes_.step if wanted.gradient else 0)
+    scratch = bytes_.fixed + (-(-length // segment) * bytes_.segment + (segment + 1) * bytes_.step if wanted.gradient else 0)
     workers = min(_most_workers(), max(1, blocks * max(length, 1) * work // WORTH_A_THREAD))
     meta = [blocks, scratch, workers, length, segment, layout.inner, *layout.outer]
     for b, mask in zip([*arguments, *results], everything[:-1] + [everything[-1]] * len(results), strict=True):
@@ -74,6 +74,12 @@ def call(
         item = row * (length if b.role in ("x", "y_cotangent", "y", "x_share") else 1)
         meta += layout.strides(mask, sizes, item)
     return Call(target, np.array(meta, np.int64))
+
+
+def _vectors(step: Traced, wanted: Wanted, available: int) -> int:
+    operations = _operations(step, wanted)
+    fitting = [count for most, count in SIDE_BY_SIDE.items() if operations <= most and count <= available]
+    return max(fitting, default=1)
 
 
 def _segment(length: int, sizes: Sizes) -> int:

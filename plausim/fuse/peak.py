@@ -59,4 +59,5 @@ def _loop(kind: str) -> str:
     body = "\n".join(w.lines)
     declared = f"declare {vector} @llvm.fma.v{w.lanes}{kind}({vector}, {vector}, {vector})"
     attributes = native.attributes()
-    return f"define void @block(ptr %args, ptr %rets, i64 %index, ptr %scratch) {attributes} {{\nentry:\n{body}\n  ret void\n}}\n{declared}\n"
+    head = f"define void @block(ptr %args, ptr %rets, i64 %index, ptr %scratch) {attributes} {{"
+    return f"{head}\nentry:\n{body}\n  ret void\n}}\n{declared}\n"

@@ -8,15 +8,9 @@ and carried on to the parameters once, after the loop (`after`).
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from . import tape
 from .derive import pullback
 from .graph import Graph, is_float, needed, operands
-
-# Dearer to compute again than to store and load.
-DEAR = frozenset(
-    "div sqrt rsqrt cbrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp exp2 expm1 log log1p "
-    "pow logistic erf erfc lgamma rem idiv".split()
-)
-
 
 class Ports(NamedTuple):
     """The single numbers that enter and leave a step, as nodes."""
@@ -51,6 +45,7 @@ class Backward(NamedTuple):
     const_shares: tuple[tuple[int, int | None], ...]
     init_shares: tuple[tuple[int, int | None], ...]
     y_cotangents: tuple[tuple[int, int], ...]
+    ahead: tuple[tuple[int, int], ...]  # (node of the carry that leaves, node under which the next row of the tape has it)
 
 
 def _varying(g: Graph, ports: Ports, still: Sequence[int]) -> set[int]:
@@ -162,12 +157,17 @@ def plan_gradient(
         live = reached
 
     # the tape: what the way back reads of the way forward
-    dear = {n for n in body if n in varying and _is_dear(g, n, varying)}
-    back = needed(g, [leaving[i] for i in live] + goals, stop_at=dear)
-    computed = [n for n in back if n not in dear and not _is_leaf(g, n)]
-    read = {a for n in computed for a in operands(g.nodes[n])} | {leaving[i] for i in live} | set(goals)
     carried_in = {ports.carry[i] for i in range(len(ports.carry)) if i not in still}
-    tape = sorted(n for n in read if n in dear or n in carried_in)
+    ahead = {ports.carry_out[i]: ports.carry[i] for i in moving if ports.carry_out[i] in varying}
+    ahead = {n: a for n, a in ahead.items() if not _is_leaf(g, n)}
+    goals += [leaving[i] for i in live]
+    read_back = {a for n in body if n not in varying for a in operands(g.nodes[n])} | set(goals)
+    kept = tape.choose(g, read_back, varying, carried_in, ahead)
+    back = needed(g, goals, stop_at=kept | ahead.keys())
+    computed = [n for n in back if n not in kept and n not in ahead and not _is_leaf(g, n)]
+    read = {a for n in computed for a in operands(g.nodes[n])} | set(goals)
+    ahead = {n: a for n, a in ahead.items() if n in read}
+    taped = sorted({n for n in read if n in kept} | set(ahead.values()))
     # what is not on the tape and does not vary is kept from before the loop
     new_nodes = {*entering.values(), *y_entering.values(), *sums.values()}
     reverse_varying = _closure(g, computed, {*varying, *carried_in, *ports.xs, *new_nodes})
@@ -179,15 +179,15 @@ def plan_gradient(
     extra_kept = [
         n
         for n in hoisted
-        if n not in reverse_varying and n not in tape and g.nodes[n].op != "const" and n not in new_nodes
+        if n not in reverse_varying and n not in taped and g.nodes[n].op != "const" and n not in new_nodes
     ]
     extra_kept += [
         a for n in after for a in (*operands(g.nodes[n]), n) if a not in new_nodes and g.nodes[a].op == "input"
     ]
     returned = {i for i in carry_returned}
-    forward = plan_forward(g, ports, returned, ys_returned, extra=[*tape, *extra_kept])
+    forward = plan_forward(g, ports, returned, ys_returned, extra=[*taped, *extra_kept])
     backward = Backward(
-        body=tuple(n for n in computed if n in reverse_varying),
+        body=_just_in_time(g, [n for n in computed if n in reverse_varying], varying),
         carry=tuple((i, entering[i], leaving[i]) for i in sorted(live)),
         x_shares=tuple((i, s) for i, s in x_shares.items() if s is not None),
         sums=tuple((s, border_shares[n], n) for n, s in sums.items()),
@@ -195,13 +195,34 @@ def plan_gradient(
         const_shares=tuple(const_shares.items()),
         init_shares=tuple(fixed_shares.items()),
         y_cotangents=tuple(y_entering.items()),
+        ahead=tuple(ahead.items()),
     )
-    return forward._replace(tape=tuple(tape)), backward
+    return forward._replace(tape=tuple(taped)), backward
 
 
-def _is_dear(g: Graph, node: int, varying: set[int]) -> bool:
-    op, _, args = g.nodes[node]
-    return op in DEAR and not (op == "div" and args[1] not in varying)  # a known divisor is inverted before the loop
+def _just_in_time(g: Graph, nodes: Sequence[int], again: set[int]) -> tuple[int, ...]:
+    """The same nodes, those that are computed `again` moved to just before they are first read: fewer are alive at once."""
+    inside, done, order = set(nodes), set(), []
+
+    def place(node: int) -> None:
+        stack = [(node, False)]
+        while stack:
+            here, ready = stack.pop()
+            if here in done:
+                continue
+            if ready:
+                done.add(here)
+                order.append(here)
+                continue
+            stack.append((here, True))
+            stack.extend((a, False) for a in operands(g.nodes[here]) if a in inside and a not in done)
+
+    for node in nodes:
+        if node not in again:
+            place(node)
+    for node in nodes:
+        place(node)
+    return tuple(order)
 
 
 def _closure(g: Graph, nodes: Sequence[int], seeds: set[int]) -> set[int]:

@@ -8,8 +8,8 @@ Each operand leads with the lane axes along which it differs (`masks`, one flag 
 all. `vmap` only adds a lane axis, so nested batches are one launch. A tangent is the rollout of the step's
 `jax.jvp`; its transpose is the adjoint; and the adjoint is written once more as two rollouts, which is what second
 derivatives differentiate. Where the carry holds one sum, most often a log-likelihood, its slope is computed along with
-its value, in one launch; what turns out not to be used is dropped again when JAX removes dead code. Each primitive also has a `reference` in plain JAX: the meaning, for other platforms and for
-what cannot be compiled.
+its value, in one launch; what turns out not to be used is dropped again when JAX removes dead code. Each primitive also
+has a `reference` in plain JAX: the meaning, for other platforms and for what cannot be compiled.
 """
 
 import functools
@@ -18,6 +18,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import core
 from jax.extend import core as jex
 from jax.interpreters import ad, batching, mlir
 from jax.interpreters import partial_eval as pe
@@ -26,253 +27,23 @@ from . import kernels
 from .abi import AbiError
 from .kernels import Wanted
 from .layout import Mask
-from .step import Traced
+from .meaning import adjoint_reference, rollout_reference, tangent_reference
+from .step import Traced, is_floating
+from .transforms import Arrays, adjoint_as_rollouts, tangent_as_rollout
 from .unfusable import Unfusable, warn_once
-
-Arrays = Sequence[Any]
-
-
-def _is_float(aval: Any) -> bool:
-    return jnp.issubdtype(aval.dtype, jnp.floating)
-
-
-def _parts(step: Traced, operands: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
-    """Consts, carry and xs out of one flat list."""
-    border = step.consts + step.carry
-    return (
-        list(operands[: step.consts]),
-        list(operands[step.consts : border]),
-        list(operands[border : border + step.xs]),
-    )
-
-
-# ---- what they mean
-
-
-def _one_rollout(step: Traced, length: int, reverse: bool, operands: Arrays) -> list[Any]:
-    consts, init, xs = _parts(step, operands)
-
-    def body(carry, x):
-        outputs = step.function(*consts, *carry, *x)
-        return outputs[: step.carry], outputs[step.carry :]
-
-    carry, ys = jax.lax.scan(body, init, xs, length=length, reverse=reverse)
-    return [*carry, *ys]
-
-
-def _over_lanes(one: Callable[..., list[Any]], lanes: Sequence[int], masks: Sequence[Mask]) -> Callable[..., list[Any]]:
-    for axis in reversed(range(len(lanes))):
-        one = jax.vmap(one, in_axes=tuple(0 if m[axis] else None for m in masks), axis_size=lanes[axis])
-    return one
-
-
-def rollout_reference(
-    *, step: Traced, length: int, reverse: bool, lanes: tuple, masks: tuple, wanted: Wanted
-) -> Callable[..., list[Any]]:
-    flags = [*wanted.carry, *wanted.ys]
-
-    def one(*operands):
-        return [out for out, flag in zip(_one_rollout(step, length, reverse, operands), flags, strict=True) if flag]
-
-    return _over_lanes(one, lanes, masks)
-
-
-def adjoint_reference(
-    *, step: Traced, length: int, reverse: bool, lanes: tuple, masks: tuple, wanted: Wanted
-) -> Callable[..., list[Any]]:
-    asked = [i for i, flag in enumerate((*wanted.consts, *wanted.init, *wanted.xs)) if flag]
-    given = [i for i, flag in enumerate((*wanted.carry_cotangents, *wanted.y_cotangents)) if flag]
-    returned = [i for i, flag in enumerate((*wanted.carry, *wanted.ys)) if flag]
-    count = step.consts + step.carry + step.xs
-
-    def one(*operands):
-        def function(*some):
-            full = list(operands[:count])
-            for i, value in zip(asked, some, strict=True):
-                full[i] = value
-            outputs = _one_rollout(step, length, reverse, full)
-            return [outputs[i] for i in given], [outputs[i] for i in returned]
-
-        _, pull, outputs = jax.vjp(function, *(operands[i] for i in asked), has_aux=True)
-        return [*outputs, *pull(list(operands[count:]))]
-
-    return _over_lanes(one, lanes, masks)
-
-
-def tangent_reference(**params: Any) -> Callable[..., list[Any]]:
-    return lambda *operands: _tangent_as_rollout(operands, rollout=_plain_rollout, **params)
-
-
-def _plain_rollout(*operands: Any, **params: Any) -> list[Any]:
-    return rollout_reference(**params)(*operands)
-
-
-# ---- tangents and adjoints as rollouts of other steps
-
-
-@functools.lru_cache(maxsize=256)
-def _tangent_step(step: Traced, nonzero: tuple[bool, ...]) -> Traced:
-    """(consts, dconsts; carry, dcarry; xs, dxs) -> (carry, dcarry; ys, dys), tangents of floats only."""
-    avals = step.closed.in_avals
-    consts, carry, xs = _parts(step, avals)
-    dconsts, _, dxs = _parts(step, nonzero)
-    floats = [i for i, a in enumerate(carry) if _is_float(a)]
-    n_consts, n_carry = len(consts) + sum(dconsts), len(carry) + len(floats)
-    outs = [i for i, a in enumerate(step.closed.out_avals) if _is_float(a)]
-
-    def function(*operands):
-        own = iter(operands)
-        c, dc = [next(own) for _ in consts], [next(own) if f else None for f in dconsts]
-        s = [next(own) for _ in carry]
-        ds = [next(own) if i in floats else None for i in range(len(carry))]
-        x, dx = [next(own) for _ in xs], [next(own) if f else None for f in dxs]
-        primals, tangents = [*c, *s, *x], [*dc, *ds, *dx]
-        active = [i for i, t in enumerate(tangents) if t is not None]
-
-        def of_active(*values):
-            full = list(primals)
-            for i, value in zip(active, values, strict=True):
-                full[i] = value
-            return step.function(*full)
-
-        out, dout = jax.jvp(of_active, [primals[i] for i in active], [tangents[i] for i in active])
-        moved = [i for i in outs if i < step.carry], [i for i in outs if i >= step.carry]
-        return [*out[: step.carry], *(dout[i] for i in moved[0]), *out[step.carry :], *(dout[i] for i in moved[1])]
-
-    types = [*consts, *(a for a, f in zip(consts, dconsts, strict=True) if f), *carry, *(carry[i] for i in floats)]
-    types += [*xs, *(a for a, f in zip(xs, dxs, strict=True) if f)]
-    closed = jax.make_jaxpr(function)(*(jax.ShapeDtypeStruct(a.shape, a.dtype) for a in types))
-    patterns = (*step.patterns, *(None for _ in range(n_consts - len(consts))))
-    return Traced(closed, n_consts, n_carry, patterns)
-
-
-def _tangent_as_rollout(
-    operands: Arrays,
-    *,
-    rollout: Callable[..., list[Any]],
-    step: Traced,
-    nonzero: tuple[bool, ...],
-    slopes_of: int | None,
-    length: int,
-    reverse: bool,
-    lanes: tuple,
-    masks: tuple,
-) -> list[Any]:
-    del slopes_of  # for the transpose only
-    count = step.consts + step.carry + step.xs
-    primals, given, given_masks = operands[:count], iter(operands[count:]), iter(masks[count:])
-    tangents = [(next(given), next(given_masks)) if f else None for f in nonzero]
-    pairs = list(zip(primals, masks, strict=False))
-    consts, carry, xs = _parts(step, pairs)
-    dconsts, dcarry, dxs = _parts(step, tangents)
-    nowhere = (False,) * len(lanes)
-    floats = [i for i, a in enumerate(step.carry_avals) if _is_float(a)]
-    zeros = [dcarry[i] or (jnp.zeros(step.carry_avals[i].shape, step.carry_avals[i].dtype), nowhere) for i in floats]
-    full = [*consts, *(d for d in dconsts if d), *carry, *zeros, *xs, *(d for d in dxs if d)]
-    of_y = [_is_float(a) for a in step.y_avals]
-    wanted = Wanted(
-        carry=(False,) * step.carry + (True,) * len(floats),
-        ys=(False,) * len(of_y) + (True,) * sum(of_y),
-    )
-    return rollout(
-        *(v for v, _ in full), step=_tangent_step(step, nonzero), length=length, reverse=reverse, lanes=lanes,
-        masks=tuple(m for _, m in full), wanted=wanted,
-    )  # fmt: skip
-
-
-@functools.lru_cache(maxsize=256)
-def _recording_step(step: Traced) -> Traced:
-    """The step that also returns the carry it started from."""
-
-    def function(*operands):
-        outputs = step.function(*operands)
-        return [*outputs[: step.carry], *operands[step.consts : step.consts + step.carry]]
-
-    closed = jax.make_jaxpr(function)(*(jax.ShapeDtypeStruct(a.shape, a.dtype) for a in step.closed.in_avals))
-    return Traced(closed, step.consts, step.carry, step.patterns)
-
-
-@functools.lru_cache(maxsize=256)
-def _adjoint_step(step: Traced, wanted: Wanted) -> Traced:
-    """(consts; cotangents, sums; carry, xs, y cotangents) -> (cotangents, sums; x cotangents)."""
-    consts, carry, xs = _parts(step, step.closed.in_avals)
-    floats = [i for i, a in enumerate(carry) if _is_float(a)]
-    summed = [i for i, f in enumerate(wanted.consts) if f]
-    x_asked = [i for i, f in enumerate(wanted.xs) if f]
-    y_given = [i for i, f in enumerate(wanted.y_cotangents) if f]
-
-    def function(*operands):
-        own = iter(operands)
-        take = lambda n: [next(own) for _ in range(n)]  # noqa: E731
-        c, cotangents, sums = take(len(consts)), take(len(floats)), take(len(summed))
-        s, x, y_cotangents = take(len(carry)), take(len(xs)), take(len(y_given))
-
-        def of_floats(some_consts, some_carry, some_xs):
-            cc, ss, xx = list(c), list(s), list(x)
-            for target, places, values in ((cc, summed, some_consts), (ss, floats, some_carry), (xx, x_asked, some_xs)):
-                for i, value in zip(places, values, strict=True):
-                    target[i] = value
-            outputs = step.function(*cc, *ss, *xx)
-            return [outputs[i] for i in floats], [outputs[step.carry + i] for i in y_given]
-
-        _, pull = jax.vjp(of_floats, [c[i] for i in summed], [s[i] for i in floats], [x[i] for i in x_asked])
-        dc, ds, dx = pull((cotangents, y_cotangents))
-        return [*ds, *(a + b for a, b in zip(sums, dc, strict=True)), *dx]
-
-    ys = [step.y_avals[i] for i in y_given]
-    types = [*consts, *(carry[i] for i in floats), *(consts[i] for i in summed), *carry, *xs, *ys]
-    closed = jax.make_jaxpr(function)(*(jax.ShapeDtypeStruct(a.shape, a.dtype) for a in types))
-    return Traced(closed, len(consts), len(floats) + len(summed), step.patterns)
-
-
-def _adjoint_as_rollouts(
-    operands: Arrays, *, step: Traced, length: int, reverse: bool, lanes: tuple, masks: tuple, wanted: Wanted
-) -> list[Any]:
-    count = step.consts + step.carry + step.xs
-    nowhere, everywhere = (False,) * len(lanes), (True,) * len(lanes)
-    recorded = rollout_p.bind(
-        *operands[:count], step=_recording_step(step), length=length, reverse=reverse, lanes=lanes, masks=masks[:count],
-        wanted=Wanted(carry=(False,) * step.carry, ys=(True,) * step.carry),
-    )  # fmt: skip
-    given, given_masks = iter(operands[count:]), iter(masks[count:])
-    floats = [i for i, a in enumerate(step.carry_avals) if _is_float(a)]
-    zeros = lambda a: (jnp.zeros(a.shape, a.dtype), nowhere)  # noqa: E731
-    entering = {i: (next(given), next(given_masks)) for i, f in enumerate(wanted.carry_cotangents) if f}
-    consts, _, xs = _parts(step, list(zip(operands, masks, strict=False)))
-    summed = [step.closed.in_avals[i] for i, f in enumerate(wanted.consts) if f]
-    full = [*consts, *(entering.get(i) or zeros(step.carry_avals[i]) for i in floats), *(zeros(a) for a in summed)]
-    full += [*((r, everywhere) for r in recorded), *xs, *zip(given, given_masks, strict=True)]
-    outputs = rollout_p.bind(
-        *(v for v, _ in full), step=_adjoint_step(step, wanted), length=length, reverse=not reverse, lanes=lanes,
-        masks=tuple(m for _, m in full),
-        wanted=Wanted(
-            carry=tuple(bool(wanted.init) and wanted.init[i] for i in floats) + (True,) * len(summed),
-            ys=(True,) * sum(wanted.xs),
-        ),
-    )  # fmt: skip
-    of_init = sum(wanted.init[i] for i in floats)
-    primals: list[Any] = []
-    if any((*wanted.carry, *wanted.ys)):
-        primals = rollout_p.bind(
-            *operands[:count], step=step, length=length, reverse=reverse, lanes=lanes, masks=masks[:count],
-            wanted=Wanted(wanted.carry, wanted.ys),
-        )  # fmt: skip
-    return [*primals, *outputs[of_init : of_init + len(summed)], *outputs[:of_init], *outputs[of_init + len(summed) :]]
-
-
-# ---- the primitives
 
 
 def _result_types(operands: Sequence[Any], shapes: Sequence[tuple[tuple[int, ...], Any]]) -> list[Any]:
     """Types of results that vary over a mesh wherever an operand does."""
     like = next((a for a in operands if getattr(a, "mat", None) is not None and a.mat.varying), None)
     if like is None:
-        return [jax.core.ShapedArray(shape, a.dtype, weak_type=a.weak_type) for shape, a in shapes]
-    make = lambda shape, a: jax.core.ShapedArray(  # noqa: E731
-        shape, a.dtype, a.weak_type, sharding=like.sharding.update(spec=jax.sharding.PartitionSpec(*[None] * len(shape))),
-        manual_axis_type=like.mat,
-    )  # fmt: skip
-    return [make(shape, a) for shape, a in shapes]
+        return [core.ShapedArray(shape, a.dtype, weak_type=a.weak_type) for shape, a in shapes]
+
+    def varying(shape: tuple[int, ...], a: Any) -> Any:
+        whole = like.sharding.update(spec=jax.sharding.PartitionSpec(*[None] * len(shape)))
+        return core.ShapedArray(shape, a.dtype, a.weak_type, sharding=whole, manual_axis_type=like.mat)
+
+    return [varying(shape, a) for shape, a in shapes]
 
 
 def _rollout_types(*operands: Any, step: Traced, length: int, lanes: tuple, wanted: Wanted, **_: Any) -> list[Any]:
@@ -282,12 +53,12 @@ def _rollout_types(*operands: Any, step: Traced, length: int, lanes: tuple, want
 
 
 def _tangent_types(*operands: Any, step: Traced, length: int, lanes: tuple, **_: Any) -> list[Any]:
-    shapes = [((*lanes, *a.shape), a) for a in step.carry_avals if _is_float(a)]
-    return _result_types(operands, shapes + [((*lanes, length, *a.shape), a) for a in step.y_avals if _is_float(a)])
+    shapes = [((*lanes, *a.shape), a) for a in step.carry_avals if is_floating(a)]
+    return _result_types(operands, shapes + [((*lanes, length, *a.shape), a) for a in step.y_avals if is_floating(a)])
 
 
 def _adjoint_types(*operands: Any, step: Traced, length: int, lanes: tuple, wanted: Wanted, **_: Any) -> list[Any]:
-    consts, carry, xs = _parts(step, step.closed.in_avals)
+    consts, carry, xs = step.parts(step.closed.in_avals)
     shapes = [((*lanes, *a.shape), a) for a, f in zip(step.closed.out_avals, wanted.carry, strict=False) if f]
     shapes += [((*lanes, length, *a.shape), a) for a, f in zip(step.y_avals, wanted.ys, strict=True) if f]
     shapes += [
@@ -323,7 +94,7 @@ def _rollout_jvp(
     if total is None:
         outputs = rollout_p.bind(*primals, masks=masks, wanted=wanted, **params)
     else:
-        consts, init, xs = (tuple(part) for part in _parts(step, nonzero))
+        consts, init, xs = (tuple(part) for part in step.parts(nonzero))
         both = Wanted(
             wanted.carry,
             wanted.ys,
@@ -343,7 +114,7 @@ def _rollout_jvp(
         masks=(*masks, *(m for _, m in given), *((True,) * len(lanes) for _ in slopes)), **params,
     )  # fmt: skip
     each = iter(moved)
-    all_tangents = [next(each) if _is_float(a) else None for a in step.closed.out_avals]
+    all_tangents = [next(each) if is_floating(a) else None for a in step.closed.out_avals]
     flags = [*wanted.carry, *wanted.ys]
     asked = [t for t, f in zip(all_tangents, flags, strict=True) if f]
     return outputs, [
@@ -352,13 +123,13 @@ def _rollout_jvp(
 
 
 def _tangent_jvp(primals: Arrays, tangents: Arrays, **params: Any):
-    return _through(
-        lambda *operands: _tangent_as_rollout(operands, rollout=rollout_p.bind, **params), primals, tangents
-    )
+    return _through(lambda *operands: tangent_as_rollout(operands, rollout=rollout_p.bind, **params), primals, tangents)
 
 
 def _adjoint_jvp(primals: Arrays, tangents: Arrays, **params: Any):
-    return _through(lambda *operands: _adjoint_as_rollouts(operands, **params), primals, tangents)
+    return _through(
+        lambda *operands: adjoint_as_rollouts(operands, rollout=rollout_p.bind, **params), primals, tangents
+    )
 
 
 def _through(function: Callable[..., list[Any]], primals: Arrays, tangents: Arrays):
@@ -389,7 +160,7 @@ def _tangent_transpose(
     primals, tangents = operands[:count], iter(zip(operands[count:], masks[count:], strict=True))
     slots = [next(tangents) if f else None for f in nonzero]
     asked = [slot is not None and ad.is_undefined_primal(slot[0]) for slot in slots]
-    outs = [i for i, a in enumerate(step.closed.out_avals) if _is_float(a)]
+    outs = [i for i, a in enumerate(step.closed.out_avals) if is_floating(a)]
     flags = {i: type(c) is not ad.Zero for i, c in zip(outs, cotangents, strict=True)}
     given = [c for c in cotangents if type(c) is not ad.Zero]
     if not given:
@@ -406,7 +177,7 @@ def _tangent_transpose(
             )
         )
         return [None] * count + [_sum_over(s, m) if f else None for s, m, f in each] + [None] * len(slopes)
-    consts, init, xs = _parts(step, asked)
+    consts, init, xs = step.parts(asked)
     nothing = (False,) * len(step.closed.out_avals)
     every = [flags.get(i, False) for i in range(len(step.closed.out_avals))]
     wanted = Wanted(
@@ -446,7 +217,7 @@ def _rollout_transpose(
     given = [c for c in cotangents if type(c) is not ad.Zero]
     results = iter([type(c) is not ad.Zero for c in cotangents])
     every = [next(results) if f else False for f in (*wanted.carry, *wanted.ys)]
-    consts, init, xs = _parts(step, asked)
+    consts, init, xs = step.parts(asked)
     nothing = (False,) * len(step.closed.out_avals)
     backward = Wanted(
         nothing[: step.carry],
@@ -475,13 +246,9 @@ def _unused_rollout(used: Sequence[bool], *more: Any):
     eqn = more[-1]
     if not any(used):
         return [False] * len(eqn.invars), None
-    flags, kept = iter(used), []
-    for port in eqn.params["wanted"]:
-        kept.append(
-            tuple(f and next(flags) for f in port)
-            if len(kept) < 2 or eqn.primitive is adjoint_p and len(kept) < 5
-            else port
-        )
+    flags, ports = iter(used), tuple(eqn.params["wanted"])
+    results = 5 if eqn.primitive is adjoint_p else 2  # so many say what is returned; the others, what is given
+    kept = [*(tuple(f and next(flags) for f in port) for port in ports[:results]), *ports[results:]]
     wanted, outvars = Wanted(*kept), [v for v, f in zip(eqn.outvars, used, strict=True) if f]
     if eqn.primitive is adjoint_p and not wanted.gradient:
         step = eqn.params["step"]
@@ -557,7 +324,7 @@ adjoint_p = _define(
 )
 tangent_p = _define(
     "fused_tangent", _tangent_types, tangent_reference, _tangent_jvp,
-    mlir.lower_fun(lambda *o, **p: _tangent_as_rollout(o, rollout=rollout_p.bind, **p), multiple_results=True),
+    mlir.lower_fun(lambda *o, **p: tangent_as_rollout(o, rollout=rollout_p.bind, **p), multiple_results=True),
 )  # fmt: skip
 ad.primitive_transposes[tangent_p] = _tangent_transpose
 pe.dce_rules.update({rollout_p: _unused_rollout, adjoint_p: _unused_rollout})

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import core
 from jax.extend import core as jex
 
 from .kernels import Wanted
@@ -33,8 +34,8 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, length: i
     few to a hundred numbers) that are repeated many times and for many particles: under `jax.vmap` every batch
     member is a lane of the same kernel, spread over the vector units and cores of the CPU.
 
-    Works under `jit`, `vmap`, `grad`, `jvp` and inside other control flow, for float32 and float64. Arrays that `f` closes
-    over are differentiated and batched like arguments. Accumulate what you need (a likelihood) in the carry and
+    Works under `jit`, `vmap`, `grad`, `jvp` and inside other control flow, for float32 and float64. Arrays that `f`
+    closes over are differentiated and batched like arguments. Accumulate what you need (a likelihood) in the carry and
     return `None` for `y`: then no states are written. A step that cannot be fused runs as `jax.lax.scan`, with one
     `FallbackWarning` that says why; `fuse.explain` says more.
 
@@ -57,10 +58,12 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, length: i
         ...     (h, v), _ = fuse.scan(step, (jnp.zeros_like(speed), speed), None, length=100)
         ...     return h
         >>> h, slope = jax.vmap(jax.value_and_grad(height))(jnp.array([4.0, 5.0], jnp.float32))
-        >>> print(h.round(3), slope.round(3))
+        >>> with jnp.printoptions(precision=3):
+        ...     print(h, slope)
         [-0.856  0.144] [1. 1.]
+
     """
-    if jax.config.jax_disable_jit:
+    if jax.config.jax_disable_jit:  # pyright: ignore[reportAttributeAccessIssue]  JAX adds it as it starts
         return jax.lax.scan(f, init, xs, length=length)
     try:
         prepared = prepare(f, init, xs, length)
@@ -90,7 +93,7 @@ def prepare(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, length
         lengths = {x.shape[0] for x in flat_xs} | ({int(length)} if length is not None else set())
     except (TypeError, IndexError, AttributeError, jax.errors.JAXTypeError):
         raise NotOurs from None
-    if len(lengths) != 1 or min(lengths) < 0 or isinstance(length, jax.core.Tracer):
+    if len(lengths) != 1 or min(lengths) < 0 or isinstance(length, core.Tracer):
         raise NotOurs
     (count,) = lengths
     trees: list[Any] = []
@@ -121,7 +124,7 @@ def prepare(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, length
 
 def _array(value: Any) -> Any:
     jax.typeof(value)  # an error for what is no array
-    return value if isinstance(value, (jax.Array, jax.core.Tracer)) else jnp.asarray(value)
+    return value if isinstance(value, (jax.Array, core.Tracer)) else jnp.asarray(value)
 
 
 def _type(value: Any, axis: int = 0) -> Any:
@@ -145,8 +148,8 @@ def _close(closed: Any) -> tuple[Any, list[Any]]:
     """Constants that are JAX arrays become leading arguments; literals stay."""
     jaxpr = closed.jaxpr
     pairs = list(zip(jaxpr.constvars, closed.consts, strict=True))
-    arrays = [(v, c) for v, c in pairs if isinstance(c, (jax.Array, jax.core.Tracer))]
-    others = [(v, c) for v, c in pairs if not isinstance(c, (jax.Array, jax.core.Tracer))]
+    arrays = [(v, c) for v, c in pairs if isinstance(c, (jax.Array, core.Tracer))]
+    others = [(v, c) for v, c in pairs if not isinstance(c, (jax.Array, core.Tracer))]
     info = (
         jaxpr.debug_info.with_unknown_names() if hasattr(jaxpr.debug_info, "with_unknown_names") else jaxpr.debug_info
     )

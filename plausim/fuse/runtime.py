@@ -4,16 +4,16 @@ In memory an array has its lanes first, as JAX keeps it; in a kernel the same nu
 `pack` brings the numbers of a block of lanes together, `unpack` puts them back. A last block that is not full
 repeats its last lane, so that whatever happens in the lanes beyond happens in a real one too.
 
-`meta`, the s64 operand every kernel has, holds: 0 blocks, 1 scratch bytes, 2 workers, 3 steps, 4 steps of a segment, 5 lanes of the innermost
-axis, 6.. the sizes of the other lane axes, then for each operand and result the bytes from one lane to the next
-along the innermost axis, and along each of the others.
+`meta`, the s64 operand every kernel has, holds: 0 blocks, 1 scratch bytes, 2 workers, 3 steps, 4 steps of a segment,
+5 lanes of the innermost axis, 6.. the sizes of the other lane axes, then for each operand and result the bytes from
+one lane to the next along the innermost axis, and along each of the others.
 """
 
 BLOCKS, SCRATCH, WORKERS, STEPS, SEGMENT, INNER, OUTER = range(7)
 
 
 def locate(lanes: int, axes: int, operands: int, results: int) -> str:
-    """`@locate`: for a block, its address in every operand and result, then its number of lanes -> the head of scratch."""
+    """`@locate`: a block's address in every operand and result, then its number of lanes -> the head of scratch."""
     strides = OUTER + axes
     lines = [
         "define internal void @locate(ptr %args, ptr %rets, ptr %meta, i64 %index, ptr %scratch) {",

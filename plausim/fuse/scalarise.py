@@ -12,7 +12,7 @@ import jax
 import numpy as np
 from jax.extend import core as jex
 
-from .graph import KINDS, Graph, is_float
+from .graph import DTYPES, KINDS, Graph, is_float
 from .unfusable import Unfusable
 
 Array = np.ndarray  # of node positions
@@ -44,9 +44,9 @@ def known(graph: Graph, array: Array) -> np.ndarray | None:
     return None if any(v is None for v in values) else np.array(values).reshape(array.shape)
 
 
-def each(function: Callable[..., int], *arrays: Array) -> Array:
+def each(function: Callable[..., int], first: Array, *more: Array) -> Array:
     """A function of single nodes, over arrays of them."""
-    arrays = tuple(np.broadcast_arrays(*arrays)) if len(arrays) > 1 else arrays
+    arrays = tuple(np.broadcast_arrays(first, *more)) if more else (first,)
     flat = [function(*nodes) for nodes in zip(*(a.ravel().tolist() for a in arrays), strict=True)]
     return np.array(flat, np.int32).reshape(arrays[0].shape)
 
@@ -62,11 +62,7 @@ def _run(graph: Graph, jaxpr: Any, consts: Sequence[Array], arguments: Sequence[
     values.update(zip(jaxpr.invars, arguments, strict=True))
 
     def read(variable: Any) -> Array:
-        return (
-            constants(graph, np.asarray(variable.val, variable.aval.dtype))
-            if isinstance(variable, jex.Literal)
-            else values[variable]
-        )
+        return constants(graph, _number(variable)) if isinstance(variable, jex.Literal) else values[variable]
 
     for eqn in jaxpr.eqns:
         try:
@@ -75,6 +71,10 @@ def _run(graph: Graph, jaxpr: Any, consts: Sequence[Array], arguments: Sequence[
             raise problem.located(eqn) from None
         values.update(zip(eqn.outvars, outputs, strict=True))
     return [read(v) for v in jaxpr.outvars]
+
+
+def _number(literal: Any) -> np.ndarray:
+    return np.asarray(literal.val, literal.aval.dtype)
 
 
 def _equation(graph: Graph, eqn: Any, inputs: list[Array], markers: bool) -> list[Array]:
@@ -158,8 +158,6 @@ def with_own_derivative(
 
 
 def _dtype(graph: Graph, array: Array) -> Any:
-    from .graph import DTYPES
-
     return DTYPES[graph.nodes[array.flat[0]].kind]
 
 

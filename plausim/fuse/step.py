@@ -14,6 +14,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax import core
 from jax.extend import core as jex
 
 from .derive import pullback
@@ -80,7 +81,7 @@ class Traced:
 
     @functools.cached_property
     def sum_carried(self) -> int | None:
-        """The one number of the carry to which every step adds something, and that nothing else reads; a likelihood, say."""
+        """The one number of the carry to which each step adds something, and that nothing else reads: a likelihood."""
         g, ports = self.marked
         first, found = 0, []
         for i, aval in enumerate(self.carry_avals):
@@ -116,6 +117,11 @@ class Traced:
     def __repr__(self) -> str:
         return f"Traced({self.consts} consts, {self.carry} carried, {self.xs} xs)"
 
+    def parts(self, values: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+        """Those of consts, carry and xs, out of one value for each operand; what comes after them is left out."""
+        border = self.consts + self.carry
+        return list(values[: self.consts]), list(values[self.consts : border]), list(values[border : border + self.xs])
+
     @property
     def function(self):
         """The step as a JAX function of flat arguments."""
@@ -128,6 +134,10 @@ class Traced:
     @property
     def y_avals(self) -> list[Any]:
         return self.closed.out_avals[self.carry :]
+
+
+def is_floating(aval: Any) -> bool:
+    return jax.numpy.issubdtype(aval.dtype, jax.numpy.floating)
 
 
 def _is_sum(g: Graph, ports: Ports, place: int) -> bool:
@@ -147,11 +157,7 @@ def fingerprint(g: Graph, nodes: Sequence[int], *more: Any) -> str:
 
 def pattern_of(value: Any) -> np.ndarray | None:
     """Exact 0, 1 and -1 of a concrete array, NaN for all other numbers; None where nothing may be known."""
-    if (
-        isinstance(value, jax.core.Tracer)
-        or value.size > MOST_PATTERN
-        or not jax.numpy.issubdtype(value.dtype, np.number)
-    ):
+    if isinstance(value, core.Tracer) or value.size > MOST_PATTERN or not jax.numpy.issubdtype(value.dtype, np.number):
         return None
     numbers = np.asarray(value, np.float64).ravel()
     return np.where(np.isin(numbers, (-1.0, 0.0, 1.0)), numbers, np.nan)

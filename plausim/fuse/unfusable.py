@@ -42,7 +42,7 @@ def source_line(eqn: Any) -> str:
 _said: set[str] = set()
 
 
-def warn_once(problem: Unfusable) -> None:
+def warn_once(problem: Exception) -> None:
     """One warning for each reason and place."""
     text = str(problem)
     if text not in _said:

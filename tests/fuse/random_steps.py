@@ -12,7 +12,7 @@ Adding an operation is adding a line to `OPERATIONS`.
 """
 
 import string
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -530,8 +530,11 @@ class Program:
         """Closed-over arrays, start and xs, each as a tuple of leaves; `batched` may add axes to them."""
         rng = np.random.default_rng(7)
         stacked = [Leaf((self.length, *leaf.shape), leaf.dtype) for leaf in self.xs]
-        groups = (self.closed_over, self.carry, stacked)
-        return tuple(tuple(jnp.asarray(batched(leaf).sample(rng)) for leaf in group) for group in groups)
+
+        def sampled(leaves: Iterable[Leaf]) -> tuple:
+            return tuple(jnp.asarray(batched(leaf).sample(rng)) for leaf in leaves)
+
+        return sampled(self.closed_over), sampled(self.carry), sampled(stacked)
 
     def run(self, scan: Callable, closed_over: tuple, carry: tuple, xs: tuple) -> Any:
         names = dict(NAMES)
@@ -584,7 +587,7 @@ INTEGERS = [np.int32, np.bool_, np.int64, np.uint8, np.int8, np.uint32]
 
 
 @st.composite
-def programs(draw, dtype=np.float64, families=FUSIBLE, max_lines=10) -> Program:
+def programs(draw, dtype: Any = np.float64, families=FUSIBLE, max_lines=10) -> Program:
     """Programs whose floats are of `dtype`, made of operations of `families`."""
     widening = "float64" if dtype is np.float32 else "float32"
     operations = [t for family in families for t in templates(family) if f"astype(jnp.{widening})" not in t]
@@ -634,7 +637,7 @@ class Level(NamedTuple):
 
 
 @st.composite
-def nested(draw, dtype=np.float64, families=FUSIBLE) -> tuple[Program, tuple[Level, ...]]:
+def nested(draw, dtype: Any = np.float64, families=FUSIBLE) -> tuple[Program, tuple[Level, ...]]:
     """A program and the vmaps around it, the innermost first."""
     program = draw(programs(dtype, families, max_lines=6))
     shapes = [leaf.shape for leaf in (*program.closed_over, *program.carry)]
@@ -671,7 +674,8 @@ def distance(actual: Any, expected: Any) -> float:
     worst = 0.0
     for one, two, aval, scale in zip(others, leaves, types, scales, strict=True):
         if not jnp.issubdtype(aval.dtype, jnp.inexact):
-            np.testing.assert_array_equal(*(jax.random.key_data(a) if is_key(aval) else a for a in (one, two)))
+            one, two = (jax.random.key_data(a) if is_key(aval) else a for a in (one, two))
+            np.testing.assert_array_equal(one, two)
             continue
         wide = np.complex128 if jnp.issubdtype(aval.dtype, jnp.complexfloating) else np.float64
         one, two = np.asarray(one).astype(wide), np.asarray(two).astype(wide)

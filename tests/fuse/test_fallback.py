@@ -16,12 +16,10 @@ from jax import lax
 from jax.experimental import io_callback
 
 from plausim import fuse
+from plausim.fuse import FallbackWarning
 
 from .random_steps import agree, reference
 
-Warned = getattr(fuse, "FallbackWarning", None)
-needs_warning = pytest.mark.skipif(Warned is None, reason="fuse gives no warning yet")
-needs_explain = pytest.mark.skipif(not hasattr(fuse, "explain"), reason="fuse cannot explain yet")
 quiet = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
@@ -92,7 +90,7 @@ def warnings_of(function, *arguments):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         function(*arguments)
-    return [w for w in caught if Warned is not None and issubclass(w.category, Warned)]
+    return [w for w in caught if issubclass(w.category, FallbackWarning)]
 
 
 @quiet
@@ -105,7 +103,6 @@ def test_numbers_are_those_of_lax_scan(make, reason, smooth):
     agree(function(fuse.scan, start, XS), expected)
 
 
-@needs_warning
 @EVERY
 def test_one_warning_names_reason_place_and_remedy(make, reason, smooth):
     (warned,) = warnings_of(lambda: fuse.scan(fresh(make), START, XS))
@@ -128,7 +125,6 @@ def fresh(make):
     return step
 
 
-@needs_warning
 @EVERY
 def test_a_second_call_does_not_warn_again(make, reason, smooth):
     step = fresh(make)
@@ -141,7 +137,6 @@ def test_a_second_call_does_not_warn_again(make, reason, smooth):
     assert len(warnings_of(run)) == 1
 
 
-@needs_warning
 def test_another_step_warns_for_itself():
     def one(c, _):
         return jnp.real(jnp.fft.fft(jnp.stack([c, c])))[0], None
@@ -153,7 +148,6 @@ def test_another_step_warns_for_itself():
     assert len(warnings_of(lambda: fuse.scan(two, START, None, length=2))) == 1
 
 
-@needs_warning
 def test_the_warning_points_at_the_call(tmp_path):
     """In a process of its own: the checks of types that tests switch on stand between caller and callee."""
     script = tmp_path / "user.py"
@@ -171,16 +165,14 @@ def test_the_warning_points_at_the_call(tmp_path):
     assert f"{script}:4" in ran.stderr
 
 
-@needs_warning
 def test_the_warning_can_be_an_error():
-    assert issubclass(Warned, UserWarning)
+    assert issubclass(FallbackWarning, UserWarning)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", Warned)
-        with pytest.raises(Warned, match=r"lax\.scan"):
+        warnings.simplefilter("error", FallbackWarning)
+        with pytest.raises(FallbackWarning, match=r"lax\.scan"):
             fuse.scan(fresh(fourier), START, XS)
 
 
-@needs_warning
 def test_what_can_be_fused_does_not_warn():
     def run():
         jax.vmap(jax.grad(lambda a: fuse.scan(lambda c, x: (jnp.sin(c) + x, c), a, XS)[0]))(jnp.ones(3))
@@ -254,7 +246,6 @@ def test_a_custom_derivative_that_calls_back():
     agree(function(fuse.scan, start), reference(function, start))
 
 
-@needs_explain
 def test_explain_a_step_that_fuses():
     def step(c, x):
         zero = jnp.zeros((3, 3))
@@ -266,7 +257,6 @@ def test_explain_a_step_that_fuses():
         assert any(word in text for word in words.split("|")), f"{words!r} is not in: {text}"
 
 
-@needs_explain
 @EVERY
 def test_explain_a_step_that_does_not_fuse(make, reason, smooth):
     text = str(fuse.explain(make(), START, XS))
@@ -274,7 +264,6 @@ def test_explain_a_step_that_does_not_fuse(make, reason, smooth):
     assert Path(__file__).name in text
 
 
-@needs_explain
 def test_explain_takes_what_scan_takes():
     def step(c, _):
         return {"a": jnp.sin(c["a"])}, None

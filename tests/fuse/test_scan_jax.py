@@ -6,6 +6,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -342,7 +343,7 @@ def test_new_closures_give_new_results(dtype):
     """Nothing of a closed-over array is remembered from the call before."""
     function = jax.jit(jax.grad(lambda g, scan: scan(make(g), g, None, length=3)[0]), static_argnums=1)
 
-    def make(gain, shift=0.0):
+    def make(gain, shift: Any = 0.0):
         return lambda c, _: (jnp.sin(gain * c) + shift, None)
 
     for gain in (0.5, 0.7, 0.9):

@@ -44,7 +44,8 @@ class Model:
 
     @classmethod
     def tree_unflatten(cls, name, children):
-        return cls(*children, name)
+        (weight,) = children
+        return cls(weight, name)
 
 
 def test_containers_in_containers(dtype):

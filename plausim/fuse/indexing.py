@@ -1,0 +1,149 @@
+"""Reading and writing at computed places: dynamic slices, gather, scatter.
+
+Where a place is known while the step is compiled, the numbers only move. Where it is not, a select chooses between what
+there would be at each place.
+"""
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .graph import DTYPES, Graph, is_float
+from .scalarise import Array, each, kind_of, known
+from .unfusable import Unfusable
+
+MOST_CHOICES = 64  # positions that an index known only at run time is tried at
+SCATTERED = {  # what a scatter does with the number that is there already; JAX has written the names both ways
+    "scatter": None,
+    **dict.fromkeys(("scatter-add", "scatter_add"), "add"),
+    "scatter-sub": "sub",
+    **dict.fromkeys(("scatter-mul", "scatter_mul"), "mul"),
+    **dict.fromkeys(("scatter-min", "scatter_min"), "min"),
+    **dict.fromkeys(("scatter-max", "scatter_max"), "max"),
+}
+
+
+def _indexed(g: Graph, eqn: Any, indices: list[int], result: Callable[[np.ndarray], Array]) -> Array:
+    """`result(numbers)` where the indices are known; else a choice between the results at all places."""
+    unknown = [i for i, n in enumerate(indices) if g.value(n) is None]
+    numbers = np.array([0 if g.value(n) is None else int(g.value(n)) for n in indices], np.int64)
+    if not unknown:
+        return result(numbers)
+    limits = [max(v.aval.shape, default=1) for v in eqn.invars[:1]] * len(unknown)
+    choices = list(itertools.product(*(range(-1, n + 1) for n in limits)))  # one beyond each end stands for all outside
+    if len(choices) > MOST_CHOICES:
+        raise Unfusable(f"{eqn.primitive.name} at one of {len(choices)} places that are known only at run time",
+                        advice="pass the array as xs, or index it with numbers known before the run")  # fmt: skip
+    chosen: Array | None = None
+    for choice in choices:
+        numbers[unknown] = choice
+        there = result(numbers)
+        if chosen is None:
+            chosen = there
+            continue
+        matches = g.const("i1", True)
+        for i, place, limit in zip(unknown, choice, limits, strict=True):
+            node = indices[i]
+            edge = "ge" if place == limit else "eq"
+            matches = g.apply("and", matches, g.apply(edge, node, g.const(g.nodes[node].kind, place)))
+        chosen = each(lambda y, n, c=matches: g.select(c, y, n), there, chosen)
+    assert chosen is not None
+    return chosen
+
+
+def _dynamic_slice(g: Graph, eqn: Any, x: Array, *starts: Array) -> Array:
+    sizes = eqn.params["slice_sizes"]
+
+    def cut(numbers: np.ndarray) -> Array:
+        at = [min(max(int(s), 0), n - k) for s, n, k in zip(numbers, x.shape, sizes, strict=True)]
+        return x[tuple(slice(s, s + k) for s, k in zip(at, sizes, strict=True))]
+
+    return _indexed(g, eqn, [int(s) for s in starts[: x.ndim]], cut)
+
+
+def _dynamic_update_slice(g: Graph, eqn: Any, x: Array, update: Array, *starts: Array) -> Array:
+    def put(numbers: np.ndarray) -> Array:
+        at = [min(max(int(s), 0), n - k) for s, n, k in zip(numbers, x.shape, update.shape, strict=True)]
+        result = x.copy()
+        result[tuple(slice(s, s + k) for s, k in zip(at, update.shape, strict=True))] = update
+        return result
+
+    return _indexed(g, eqn, [int(s) for s in starts], put)
+
+
+def _gather(g: Graph, eqn: Any, x: Array, where: Array) -> Array:
+    dtype = eqn.invars[1].aval.dtype
+    kind = kind_of(eqn.outvars[0].aval)
+    fill = eqn.params.get("fill_value")
+    if fill is None:
+        fill = np.nan if is_float(kind) else (np.iinfo(DTYPES[kind]).min if kind[0] == "i" and kind != "i1" else 0)
+        if kind[0] == "u":
+            fill = np.iinfo(DTYPES[kind]).max
+    outside = g.const(kind, fill)
+    numbers = known(g, where)
+
+    def fetch(values: np.ndarray) -> Array:
+        params = dict(eqn.params, fill_value=-1) if "fill_value" in eqn.params else eqn.params
+        with jax.ensure_compile_time_eval():
+            out = np.asarray(eqn.primitive.bind(jnp.asarray(x), jnp.asarray(values.astype(dtype)), **params))
+        return np.where(out == -1, outside, out).astype(np.int32)
+
+    if numbers is not None:
+        return fetch(numbers)
+    if eqn.params["dimension_numbers"].operand_batching_dims or where.shape[-1:] != (1,):
+        return _indexed(g, eqn, where.ravel().tolist(), lambda v: fetch(v.reshape(where.shape)))
+    # rows of one index each are independent: choose each by itself, not all combinations
+    flat = where.reshape(-1, 1)
+    rows = np.stack(
+        [_indexed(g, eqn, [int(n)], lambda v, i=i: _row(fetch, v, i, flat, where, eqn)) for i, (n,) in enumerate(flat)]
+    )
+    return _unrow(rows, where, eqn)
+
+
+def _row(fetch: Callable, value: np.ndarray, row: int, flat: Array, where: Array, eqn: Any) -> Array:
+    numbers = np.zeros(flat.shape, np.int64)
+    numbers[row] = value
+    out = fetch(numbers.reshape(where.shape))
+    offsets = eqn.params["dimension_numbers"].offset_dims
+    batch = [d for d in range(out.ndim) if d not in offsets]
+    return out.transpose([*batch, *offsets]).reshape(len(flat), *(out.shape[d] for d in offsets))[row, ...]
+
+
+def _unrow(rows: Array, where: Array, eqn: Any) -> Array:
+    offsets = eqn.params["dimension_numbers"].offset_dims
+    ndim = where.ndim - 1 + len(offsets)
+    batch = [d for d in range(ndim) if d not in offsets]
+    return rows.reshape((*where.shape[:-1], *rows.shape[1:])).transpose(np.argsort([*batch, *offsets]))
+
+
+def _scatter(g: Graph, eqn: Any, x: Array, where: Array, updates: Array) -> Array:
+    """Which number goes where is found by scattering ones; the numbers then follow."""
+    dtype = eqn.invars[1].aval.dtype
+    combine = SCATTERED[eqn.primitive.name]
+
+    def put(values: np.ndarray) -> Array:
+        keep = {k: eqn.params[k] for k in ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")}
+        with jax.ensure_compile_time_eval():
+            where_known = jnp.asarray(values.reshape(where.shape).astype(dtype))
+            ones = jnp.eye(updates.size, dtype=jnp.int32).reshape(updates.size, *updates.shape)
+            base = jnp.zeros(x.shape, jnp.int32)
+            hits = np.asarray(jax.vmap(lambda u: jax.lax.scatter_add(base, where_known, u, **keep))(ones))
+        result = x.copy().ravel()
+        for node, hit in zip(updates.ravel().tolist(), hits.reshape(updates.size, x.size), strict=True):
+            for place in np.flatnonzero(hit).tolist():
+                result[place] = node if combine is None else g.apply(combine, int(result[place]), node)
+        return result.reshape(x.shape)
+
+    return _indexed(g, eqn, where.ravel().tolist(), put)
+
+
+INDEXING: dict[str, Callable[..., Any]] = {
+    "dynamic_slice": _dynamic_slice,
+    "dynamic_update_slice": _dynamic_update_slice,
+    "gather": _gather,
+    **dict.fromkeys(SCATTERED, _scatter),
+}
