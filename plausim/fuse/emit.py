@@ -7,28 +7,14 @@ again with its tape. All scratch memory is laid out here; its size grows with th
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import numpy as np
-
 from . import runtime
-from .graph import DTYPES, Graph
+from .graph import Graph
 from .instructions import write_nodes
 from .ir import Writer, scalar_type
 from .plan import Backward, Forward, Ports
-
-ALIGN = 64
-
-
-class Buffer(NamedTuple):
-    """An operand or result: `count` numbers of a lane (and step), standing at `first` in the port it belongs to."""
-
-    role: str  # const init x carry_cotangent y_cotangent; carry y const_share init_share x_share
-    first: int
-    count: int
-    kind: str
-    uniform: bool = False  # the same for all lanes of a vector
+from .scratch import Buffer, Memory, Sizes, bytes_of, load, rounded, store
 
 
 class Kernel(NamedTuple):
@@ -44,50 +30,6 @@ class Kernel(NamedTuple):
     attributes: str
 
 
-class Sizes(NamedTuple):
-    """Bytes of scratch: what is always there, of a segment's start, of a step on the tape."""
-
-    fixed: int
-    segment: int
-    step: int
-
-
-def bytes_of(kind: str) -> int:
-    return np.dtype(DTYPES[kind]).itemsize
-
-
-@dataclass
-class Memory:
-    """Where each vector stands in scratch."""
-
-    lanes: int
-    top: int
-    slots: dict[tuple[str, int], int] = field(default_factory=dict)
-    regions: dict[tuple[str, int], int] = field(default_factory=dict)
-
-    def region(self, name: str, first: int, kinds: list[str]) -> None:
-        """Consecutive vectors for the numbers `first`, `first` + 1, ... of a port."""
-        self.regions[name, first] = self.top
-        for i, kind in enumerate(kinds):
-            self.slots[name, first + i] = self.top
-            self.top += self.lanes * bytes_of(kind)
-        self.top += -self.top % ALIGN
-
-
-def load(w: Writer, kind: str, base: str, offset: int | str) -> str:
-    place = w.value(f"getelementptr i8, ptr {base}, i64 {offset}")
-    stored = "i8" if kind == "i1" else kind
-    value = w.value(f"load {w.vector(stored)}, ptr {place}, align {min(ALIGN, w.lanes * bytes_of(stored))}")
-    return w.compare("icmp ne", "i8", value, w.splat("i8", 0)) if kind == "i1" else value
-
-
-def store(w: Writer, kind: str, value: str, base: str, offset: int | str) -> None:
-    if kind == "i1":
-        value, kind = w.convert("zext", "i1", "i8", value), "i8"
-    place = w.value(f"getelementptr i8, ptr {base}, i64 {offset}")
-    w.line(f"store {w.vector(kind)} {value}, ptr {place}, align {min(ALIGN, w.lanes * bytes_of(kind))}")
-
-
 class Emitter:
     """Writes the functions of one kernel; they share the layout of the scratch memory."""
 
@@ -97,7 +39,7 @@ class Emitter:
         buffers = [*kernel.arguments, *kernel.results]
         self.number = {(b.role, b.first): i for i, b in enumerate(buffers)}
         self.count_at = 8 * len(buffers)
-        self.memory = Memory(kernel.lanes, -(-(self.count_at + 8) // ALIGN) * ALIGN)
+        self.memory = Memory(kernel.lanes, rounded(self.count_at + 8))
         for b in buffers:
             if not (b.uniform or b.role in ("carry", "carry_cotangent", "init_share")):
                 self.memory.region(b.role, b.first, [b.kind] * b.count)
@@ -123,9 +65,9 @@ class Emitter:
         self.tape: dict[int, int] = {}
         top = 0
         for n in kernel.forward.tape:
-            self.tape[n], top = top, top + -(-self.lanes * bytes_of(self.kind(n)) // ALIGN) * ALIGN
+            self.tape[n], top = top, top + rounded(self.lanes * bytes_of(self.kind(n)))
         self.x_of = self._owners("x", kernel.arguments, kernel.ports.xs)
-        segment = sum(-(-self.lanes * bytes_of(self.kind(i)) // ALIGN) * ALIGN for _, i, _ in kernel.forward.carry)
+        segment = sum(rounded(self.lanes * bytes_of(self.kind(i))) for _, i, _ in kernel.forward.carry)
         self.sizes = Sizes(self.memory.top, segment, top)
 
     def kind(self, node: int) -> str:
@@ -384,12 +326,14 @@ class Emitter:
                 (("%scratch", slot), ("%segment", offset)) if to_segment else (("%segment", offset), ("%scratch", slot))
             )
             store(w, kind, load(w, kind, *source), *target)
-            offset += -(-self.lanes * bytes_of(kind) // ALIGN) * ALIGN
+            offset += rounded(self.lanes * bytes_of(kind))
         return self.function(name, "ptr %scratch, ptr %segment", w)
 
     def function(self, name: str, arguments: str, w: Writer) -> str:
-        body = "\n".join(w.lines)
-        return f"define internal void @{name}({arguments}) noinline nounwind {self.k.attributes} {{\nentry:\n{body}\n  ret void\n}}"
+        """The text of a function; all but `@block` stay inside the module."""
+        linkage, inline = ("", "") if name == "block" else ("internal ", "noinline ")
+        head = f"define {linkage}void @{name}({arguments}) {inline}nounwind {self.k.attributes}"
+        return "\n".join([f"{head} {{", "entry:", *w.lines, "  ret void", "}"])
 
     def block(self) -> str:
         w = self.writer()
@@ -415,11 +359,10 @@ class Emitter:
             w.line(f"call void @forward(ptr %scratch, ptr %meta, i64 0, i64 {steps}, i64 {steps}, ptr {tape}, i64 0)")
             self.unpack(w, {"carry": "init"})
         else:
-            self.segments(w, steps, tape)
+            w.line(f"call void @there_and_back(ptr %scratch, ptr %meta, i64 {steps}, ptr {tape})")
             w.line("call void @after(ptr %scratch)")
         self.unpack(w, {"const_share": "const_share", "init_share": "cotangent"})
-        body = "\n".join(w.lines)
-        return f"define void @block(ptr %args, ptr %rets, i64 %index, ptr %scratch) {self.k.attributes} {{\nentry:\n{body}\n  ret void\n}}"
+        return self.function("block", "ptr %args, ptr %rets, i64 %index, ptr %scratch", w)
 
     def unpack(self, w: Writer, regions: dict[str, str]) -> None:
         """Results by role, from the region of scratch where they stand."""
@@ -434,45 +377,11 @@ class Emitter:
         self.unpack(w, {"carry": "init"})
         return self.function("end", "ptr %scratch, ptr %meta", w)
 
-    def segments(self, w: Writer, steps: str, store_at: str) -> None:
-        """Forward to the last segment, keeping where each starts; then each one forward with its tape, and back."""
-        w.line(f"%length = load i64, ptr {w.value(f'getelementptr i64, ptr %meta, i64 {runtime.SEGMENT}')}")
-        w.line(f"%up = add i64 {steps}, %length\n  %up1 = sub i64 %up, 1\n  %count = sdiv i64 %up1, %length")
-        w.line(
-            f"%starts = mul i64 %count, {self.sizes.segment}\n  %tape = getelementptr i8, ptr {store_at}, i64 %starts"
-        )
-        w.line("%none = icmp eq i64 %count, 0\n  br i1 %none, label %nothing, label %first\nnothing:")
-        w.line(
-            "call void @end(ptr %scratch, ptr %meta)\n  br label %over\nfirst:\n  %final = sub i64 %count, 1\n  br label %out\nout:"
-        )
-        w.line("%i = phi i64 [0, %first], [%in, %run]")
-        w.line(f"%so = mul i64 %i, {self.sizes.segment}\n  %s = getelementptr i8, ptr {store_at}, i64 %so")
-        w.line(
-            "call void @keep(ptr %scratch, ptr %s)\n  %last = icmp eq i64 %i, %final\n  br i1 %last, label %turn, label %run\nrun:"
-        )
-        w.line("%in = add i64 %i, 1\n  %f0 = mul i64 %i, %length\n  %f1 = add i64 %f0, %length")
-        w.line(
-            f"call void @forward(ptr %scratch, ptr %meta, i64 %f0, i64 %f1, i64 {steps}, ptr %tape, i64 0)\n  br label %out\nturn:"
-        )
-        w.line("%j = phi i64 [%final, %out], [%jn, %walk]\n  %jn = sub i64 %j, 1")
-        w.line(
-            f"%bo = mul i64 %j, {self.sizes.segment}\n  %b = getelementptr i8, ptr {store_at}, i64 %bo\n  call void @fetch(ptr %scratch, ptr %b)"
-        )
-        w.line(
-            f"%b0 = mul i64 %j, %length\n  %b1 = add i64 %b0, %length\n  %bm = icmp slt i64 %b1, {steps}\n  %be = select i1 %bm, i64 %b1, i64 {steps}"
-        )
-        w.line(
-            f"call void @forward(ptr %scratch, ptr %meta, i64 %b0, i64 %be, i64 {steps}, ptr %tape, i64 {self.sizes.step})"
-        )
-        w.line("%ended = icmp eq i64 %j, %final\n  br i1 %ended, label %finish, label %walk\nfinish:")
-        w.line("call void @end(ptr %scratch, ptr %meta)\n  br label %walk\nwalk:")
-        w.line(f"call void @reverse(ptr %scratch, ptr %meta, i64 %b0, i64 %be, i64 {steps}, ptr %tape)")
-        w.line("%again = icmp sgt i64 %j, 0\n  br i1 %again, label %turn, label %over\nover:")
-
     def module(self) -> str:
         functions = [self.before(), self.forward(), self.block()]
         if self.k.backward is not None:
             functions += [self.reverse(), self.after(), self.end(), self.copy("keep", True), self.copy("fetch", False)]
+            functions.append(runtime.there_and_back(self.sizes.segment, self.sizes.step))
         sizes = sorted({bytes_of(b.kind) for b in (*self.k.arguments, *self.k.results)})
         functions += [make(self.lanes, size) for size in sizes for make in (runtime.pack, runtime.unpack)]
         functions.append(runtime.locate(self.lanes, self.k.axes, len(self.k.arguments), len(self.k.results)))

@@ -9,15 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import native, runtime
-from .emit import Buffer, Emitter, Kernel, Sizes, bytes_of
+from . import native
+from .emit import Emitter, Kernel
 from .graph import Graph, needed
 from .layout import Mask, arrange
 from .plan import Forward, plan_forward, plan_gradient
 from .scalarise import kind_of
+from .scratch import Buffer, Sizes, bytes_of
 from .step import Traced, fingerprint
 
-VERSION = 4  # to be raised when the same plan shall give other code
+VERSION = 5  # to be raised when the same plan shall give other code
 # Vectors that run side by side hide each other's latency until registers run out: by number of operations.
 SIDE_BY_SIDE = {200: 4, 700: 2}
 LARGE = 60_000  # operations beyond which LLVM's optimising code generator takes minutes; its plain one is half as fast
@@ -66,7 +67,9 @@ def call(
     target, bytes_, work = _compiled(step, wanted, arguments, results, reverse, lanes, len(layout.outer))
     blocks = -(-layout.inner // lanes) * math.prod(layout.outer)
     segment = _segment(length, bytes_) if wanted.gradient else max(length, 1)
-    scratch = bytes_.fixed + (-(-length // segment) * bytes_.segment + (segment + 1) * bytes_.step if wanted.gradient else 0)
+    scratch = bytes_.fixed + (
+        -(-length // segment) * bytes_.segment + (segment + 1) * bytes_.step if wanted.gradient else 0
+    )
     workers = min(_most_workers(), max(1, blocks * max(length, 1) * work // WORTH_A_THREAD))
     meta = [blocks, scratch, workers, length, segment, layout.inner, *layout.outer]
     for b, mask in zip([*arguments, *results], everything[:-1] + [everything[-1]] * len(results), strict=True):

@@ -12,6 +12,7 @@ from . import tape
 from .derive import pullback
 from .graph import Graph, is_float, needed, operands
 
+
 class Ports(NamedTuple):
     """The single numbers that enter and leave a step, as nodes."""
 
@@ -45,7 +46,9 @@ class Backward(NamedTuple):
     const_shares: tuple[tuple[int, int | None], ...]
     init_shares: tuple[tuple[int, int | None], ...]
     y_cotangents: tuple[tuple[int, int], ...]
-    ahead: tuple[tuple[int, int], ...]  # (node of the carry that leaves, node under which the next row of the tape has it)
+    ahead: tuple[
+        tuple[int, int], ...
+    ]  # (node of the carry that leaves, node under which the next row of the tape has it)
 
 
 def _varying(g: Graph, ports: Ports, still: Sequence[int]) -> set[int]:

@@ -127,3 +127,63 @@ next:
 done:
   ret void
 }}"""
+
+
+def there_and_back(segment: int, step: int) -> str:
+    """`@there_and_back`: a pass forward that keeps where each segment starts; then, from the last, each with its tape.
+
+    `segment` and `step` are the bytes of a segment's start and of a step on the tape; the starts stand at `%store`, the
+    tape of one segment behind them.
+    """
+    return f"""
+define internal void @there_and_back(ptr %scratch, ptr %meta, i64 %steps, ptr %store) {{
+entry:
+  %plength = getelementptr i64, ptr %meta, i64 {SEGMENT}
+  %length = load i64, ptr %plength
+  %up = add i64 %steps, %length
+  %up1 = sub i64 %up, 1
+  %count = sdiv i64 %up1, %length
+  %starts = mul i64 %count, {segment}
+  %tape = getelementptr i8, ptr %store, i64 %starts
+  %final = sub i64 %count, 1
+  %none = icmp eq i64 %count, 0
+  br i1 %none, label %nothing, label %there
+nothing:
+  call void @end(ptr %scratch, ptr %meta)
+  ret void
+there:
+  %i = phi i64 [0, %entry], [%i1, %run]
+  %oi = mul i64 %i, {segment}
+  %si = getelementptr i8, ptr %store, i64 %oi
+  call void @keep(ptr %scratch, ptr %si)
+  %last = icmp eq i64 %i, %final
+  br i1 %last, label %back, label %run
+run:
+  %i1 = add i64 %i, 1
+  %fi = mul i64 %i, %length
+  %ti = add i64 %fi, %length
+  call void @forward(ptr %scratch, ptr %meta, i64 %fi, i64 %ti, i64 %steps, ptr %tape, i64 0)
+  br label %there
+back:
+  %j = phi i64 [%final, %there], [%j1, %walk]
+  %oj = mul i64 %j, {segment}
+  %sj = getelementptr i8, ptr %store, i64 %oj
+  call void @fetch(ptr %scratch, ptr %sj)
+  %fj = mul i64 %j, %length
+  %ej = add i64 %fj, %length
+  %short = icmp slt i64 %steps, %ej
+  %tj = select i1 %short, i64 %steps, i64 %ej
+  call void @forward(ptr %scratch, ptr %meta, i64 %fj, i64 %tj, i64 %steps, ptr %tape, i64 {step})
+  %ended = icmp eq i64 %j, %final
+  br i1 %ended, label %finish, label %walk
+finish:
+  call void @end(ptr %scratch, ptr %meta)
+  br label %walk
+walk:
+  call void @reverse(ptr %scratch, ptr %meta, i64 %fj, i64 %tj, i64 %steps, ptr %tape)
+  %j1 = sub i64 %j, 1
+  %more = icmp sgt i64 %j, 0
+  br i1 %more, label %back, label %done
+done:
+  ret void
+}}"""
