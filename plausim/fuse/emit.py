@@ -109,7 +109,7 @@ class Emitter:
         return w.value(f"getelementptr i8, ptr {base}, i64 {offset}")
 
     def step_input(self, w: Writer, role: str, bases: dict[tuple[str, int], str]) -> Callable[[Buffer, int], str]:
-        """Loads numbers of an operand that has a row for each step; a row that differs by lane is packed on first use."""
+        """Loads numbers of an operand with a row for each step; where lanes differ, the row is packed on first use."""
         at: dict[int, str] = {}
 
         def read(buffer: Buffer, position: int) -> str:

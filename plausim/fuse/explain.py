@@ -14,23 +14,10 @@ from .public import NotOurs, prepare
 from .rules import RULES
 from .scalarise import CONTROL
 from .step import Traced
+from .tape import COSTS
 from .unfusable import Unfusable
 
 TRIGONOMETRIC = frozenset({"sin", "cos"})
-# Vector instructions of what is not one instruction; a sine with its cosine is 24. Products and sums merge in part.
-COSTS = {
-    "sin": 12,
-    "cos": 12,
-    "tan": 22,
-    "exp": 17,
-    "log": 28,
-    "tanh": 21,
-    "pow": 97,
-    "atan2": 27,
-    "div": 8,
-    "sqrt": 8,
-    "rsqrt": 16,
-}
 MOVES = frozenset({"const", "input", "gate", "stop", "custom"})
 
 

@@ -5,7 +5,7 @@ there would be at each place.
 """
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -27,13 +27,19 @@ SCATTERED = {  # what a scatter does with the number that is there already; JAX 
 }
 
 
-def _indexed(g: Graph, eqn: Any, indices: list[int], result: Callable[[np.ndarray], Array]) -> Array:
-    """`result(numbers)` where the indices are known; else a choice between the results at all places."""
+def _indexed(
+    g: Graph, eqn: Any, indices: list[int], result: Callable[[np.ndarray], Array], sizes: Sequence[int] | None = None
+) -> Array:
+    """`result(numbers)` where the indices are known; else a choice between the results at all places.
+
+    `sizes` are those of the axes that the indices run along, where each runs along its own.
+    """
     unknown = [i for i, n in enumerate(indices) if g.value(n) is None]
     numbers = np.array([0 if g.value(n) is None else int(g.value(n)) for n in indices], np.int64)
     if not unknown:
         return result(numbers)
-    limits = [max(v.aval.shape, default=1) for v in eqn.invars[:1]] * len(unknown)
+    longest = max(eqn.invars[0].aval.shape, default=1)
+    limits = [longest if sizes is None else sizes[i] for i in unknown]
     choices = list(itertools.product(*(range(-1, n + 1) for n in limits)))  # one beyond each end stands for all outside
     if len(choices) > MOST_CHOICES:
         raise Unfusable(f"{eqn.primitive.name} at one of {len(choices)} places that are known only at run time",
@@ -62,7 +68,7 @@ def _dynamic_slice(g: Graph, eqn: Any, x: Array, *starts: Array) -> Array:
         at = [min(max(int(s), 0), n - k) for s, n, k in zip(numbers, x.shape, sizes, strict=True)]
         return x[tuple(slice(s, s + k) for s, k in zip(at, sizes, strict=True))]
 
-    return _indexed(g, eqn, [int(s) for s in starts[: x.ndim]], cut)
+    return _indexed(g, eqn, [int(s) for s in starts[: x.ndim]], cut, x.shape)
 
 
 def _dynamic_update_slice(g: Graph, eqn: Any, x: Array, update: Array, *starts: Array) -> Array:
@@ -72,7 +78,7 @@ def _dynamic_update_slice(g: Graph, eqn: Any, x: Array, update: Array, *starts: 
         result[tuple(slice(s, s + k) for s, k in zip(at, update.shape, strict=True))] = update
         return result
 
-    return _indexed(g, eqn, [int(s) for s in starts], put)
+    return _indexed(g, eqn, [int(s) for s in starts], put, x.shape)
 
 
 def _gather(g: Graph, eqn: Any, x: Array, where: Array) -> Array:

@@ -1,4 +1,4 @@
-"""From a step and the shapes it meets to a registered kernel: plan, emit, compile, and the numbers it is called with."""
+"""From a step and the shapes it meets to a registered kernel: plan, emit, compile, and the operand that says how."""
 
 import functools
 import itertools
@@ -86,15 +86,25 @@ def _vectors(step: Traced, wanted: Wanted, available: int) -> int:
 
 
 def _segment(length: int, sizes: Sizes) -> int:
-    """Steps between checkpoints: none where the whole tape fits the budget of a thread, else what needs least memory."""
-    budget = int(os.environ.get("PLAUSIM_FUSE_MEMORY", 32 << 20))
+    """Steps of a segment: all, where the whole tape fits the budget of a thread; else what needs least memory."""
+    budget = _setting("PLAUSIM_FUSE_MEMORY", 32 << 20)
     if length * sizes.step <= budget:
         return max(length, 1)
     return min(length, max(1, round(math.sqrt(length * max(sizes.segment, 1) / max(sizes.step, 1)))))
 
 
 def _most_workers() -> int:
-    return max(1, int(os.environ.get("PLAUSIM_FUSE_THREADS", 0)) or 1 << 20)
+    return _setting("PLAUSIM_FUSE_THREADS", 1 << 20)
+
+
+def _setting(name: str, default: int) -> int:
+    """A positive whole number from the environment."""
+    text = os.environ.get(name, "").strip()
+    if not text:
+        return default
+    if not text.isdecimal() or int(text) == 0:
+        raise ValueError(f"{name}={text!r} is not a positive whole number; correct it, or unset it for {default:,}.")
+    return int(text)
 
 
 def _buffers(step: Traced, wanted: Wanted) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...]]:
@@ -134,7 +144,7 @@ def planned(step: Traced, wanted: Wanted) -> tuple[Graph, Any, Forward, Any]:
         return g, ports, plan_forward(g, ports, _positions(results, "carry"), _positions(results, "y")), None
     g, ports = step.marked
     forward, backward = plan_gradient(
-        g, ports, _positions(arguments, "carry_cotangent"), _positions(arguments, "y_cotangent"),
+        g, ports, _positions(arguments, "y_cotangent"),
         _positions(results, "const_share"), _positions(results, "init_share"), _positions(results, "x_share"),
         _positions(results, "carry"), _positions(results, "y"),
     )  # fmt: skip

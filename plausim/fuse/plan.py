@@ -51,7 +51,12 @@ class Backward(NamedTuple):
     ]  # (node of the carry that leaves, node under which the next row of the tape has it)
 
 
-def _varying(g: Graph, ports: Ports, still: Sequence[int]) -> set[int]:
+def _still(ports: Ports) -> set[int]:
+    """Positions of the carry that no step changes."""
+    return {i for i, (a, b) in enumerate(zip(ports.carry, ports.carry_out, strict=True)) if a == b}
+
+
+def _varying(g: Graph, ports: Ports, still: set[int]) -> set[int]:
     """The nodes that may differ from step to step."""
     moving = set(ports.xs) | {ports.carry[i] for i in range(len(ports.carry)) if i not in still}
     result: set[int] = set()
@@ -68,8 +73,8 @@ def _is_leaf(g: Graph, node: int) -> bool:
 def plan_forward(g: Graph, ports: Ports, carry: Iterable[int], ys: Iterable[int], extra: Iterable[int] = ()) -> Forward:
     """The pass that returns these positions of the carry and of ys, and computes the nodes `extra` at each step."""
     carry, ys, extra = list(carry), list(ys), list(extra)
-    still = {i for i, (a, b) in enumerate(zip(ports.carry, ports.carry_out, strict=True)) if a == b}
-    varying = _varying(g, ports, list(still))
+    still = _still(ports)
+    varying = _varying(g, ports, still)
     place = {node: i for i, node in enumerate(ports.carry)}
     live = {i for i in carry if i not in still}
     while True:  # a carried number is kept when something that is kept reads it
@@ -99,11 +104,20 @@ def plan_forward(g: Graph, ports: Ports, carry: Iterable[int], ys: Iterable[int]
     )
 
 
+class _StepBack(NamedTuple):
+    """The derivative of one step, down to what was known before the loop: position -> node."""
+
+    entering: dict[int, int]  # cotangents of the carry that leaves the step
+    y_entering: dict[int, int]
+    leaving: dict[int, int]  # cotangents of the carry that entered it
+    x_shares: dict[int, int]
+    known: dict[int, int]  # node known before the loop -> what a step adds to its cotangent
+
+
 def plan_gradient(
     g: Graph,
     ports: Ports,
-    cotangents_carry: Iterable[int],
-    cotangents_ys: Iterable[int],
+    y_cotangents: Iterable[int],
     consts: Iterable[int],
     init: Iterable[int],
     xs: Iterable[int],
@@ -111,100 +125,107 @@ def plan_gradient(
     ys_returned: Iterable[int] = (),
 ) -> tuple[Forward, Backward]:
     """The pass forward with its tape, and the pass back. Positions say which cotangents come in and which go out."""
-    consts, init, xs = list(consts), list(init), list(xs)
-    still = {i for i, (a, b) in enumerate(zip(ports.carry, ports.carry_out, strict=True)) if a == b}
-    varying = _varying(g, ports, list(still))
-    numbers = iter(range(1 << 20, 1 << 30))  # input numbers of our own, apart from those of the step
-    new = lambda like: g.input(g.nodes[like].kind, next(numbers))  # noqa: E731
-    moving = [i for i, n in enumerate(ports.carry) if i not in still and is_float(g.nodes[n].kind)]
-    entering = {i: new(ports.carry[i]) for i in moving}
-    y_entering = {i: new(ports.ys[i]) for i in cotangents_ys if is_float(g.nodes[ports.ys[i]].kind)}
+    consts, init = list(consts), list(init)
+    still = _still(ports)
+    varying = _varying(g, ports, still)
+    step = _step_back(g, ports, still, varying, y_cotangents, xs)
 
-    # one step back, down to what was known before the loop
-    step_nodes = needed(g, [*(ports.carry_out[i] for i in moving), *(ports.ys[i] for i in y_entering)])
-    sources = {n for n in step_nodes if n in varying}
-    group_reads = {s for wrapped, reads, _ in g.groups if any(w in sources for w in wrapped) for s in reads}
-    border = {a for n in sources for a in operands(g.nodes[n])} | group_reads
-    border |= {ports.carry_out[i] for i in moving} | {ports.ys[i] for i in y_entering}
-    border = sorted(n for n in border if n not in varying and g.nodes[n].op != "const" and is_float(g.nodes[n].kind))
-    x_wanted = [i for i in xs if is_float(g.nodes[ports.xs[i]].kind)]
-    wanted = [*(ports.carry[i] for i in moving), *(ports.xs[i] for i in x_wanted), *border]
-    outputs = [*(ports.carry_out[i] for i in moving), *(ports.ys[i] for i in y_entering)]
-    flowing = pullback(g, outputs, [*entering.values(), *y_entering.values()], wanted)
-    leaving = dict(zip(moving, flowing[: len(moving)], strict=True))
-    x_shares = dict(zip(x_wanted, flowing[len(moving) : len(moving) + len(x_wanted)], strict=True))
-    border_shares = {n: s for n, s in zip(border, flowing[len(moving) + len(x_wanted) :], strict=True) if s is not None}
-
-    # the sums over the steps, carried back to the parameters
-    sums = {n: new(n) for n in border_shares}
-    fixed = {i: ports.carry[i] for i in still if is_float(g.nodes[ports.carry[i]].kind)}
-    ends = [*(ports.consts[i] for i in consts), *(fixed[i] for i in init if i in fixed)]
+    # the sums over the steps, carried back to the parameters once
+    sums = {n: _fresh(g, n) for n in step.known}
+    fixed = [i for i in init if i in still and is_float(g.nodes[ports.carry[i]].kind)]
+    ends = [*(ports.consts[i] for i in consts), *(ports.carry[i] for i in fixed)]
     carried = pullback(g, list(sums), list(sums.values()), ends) if sums else [None] * len(ends)
-    const_shares = dict(zip(consts, carried[: len(consts)], strict=True))
-    fixed_shares = dict(zip([i for i in init if i in fixed], carried[len(consts) :], strict=True))
+    after = needed(g, [share for share in carried if share is not None])
+    sums = {n: total for n, total in sums.items() if total in set(after)}
 
-    # keep what is asked for, and what that reads
-    after = needed(g, [s for s in [*const_shares.values(), *fixed_shares.values()] if s is not None])
-    read_after = set(after)
-    sums = {n: s for n, s in sums.items() if s in read_after}
-    zero = {i: g.const(g.nodes[ports.carry[i]].kind, 0) for i in moving}
-    leaving = {i: zero[i] if s is None else s for i, s in leaving.items()}
-    place = {node: i for i, node in entering.items()}
-    goals = [border_shares[n] for n in sums] + [s for s in x_shares.values() if s is not None]
-    live = {i for i in init if i in entering}
-    while True:
-        body = needed(g, [leaving[i] for i in live] + goals)
-        reached = {place[n] for n in body if n in place} | live
-        if reached == live:
-            break
-        live = reached
-
-    # the tape: what the way back reads of the way forward
-    carried_in = {ports.carry[i] for i in range(len(ports.carry)) if i not in still}
-    ahead = {ports.carry_out[i]: ports.carry[i] for i in moving if ports.carry_out[i] in varying}
-    ahead = {n: a for n, a in ahead.items() if not _is_leaf(g, n)}
-    goals += [leaving[i] for i in live]
-    read_back = {a for n in body if n not in varying for a in operands(g.nodes[n])} | set(goals)
-    kept = tape.choose(g, read_back, varying, carried_in, ahead)
-    back = needed(g, goals, stop_at=kept | ahead.keys())
-    computed = [n for n in back if n not in kept and n not in ahead and not _is_leaf(g, n)]
-    read = {a for n in computed for a in operands(g.nodes[n])} | set(goals)
-    ahead = {n: a for n, a in ahead.items() if n in read}
-    taped = sorted({n for n in read if n in kept} | set(ahead.values()))
-    # what is not on the tape and does not vary is kept from before the loop
-    new_nodes = {*entering.values(), *y_entering.values(), *sums.values()}
-    reverse_varying = _closure(g, computed, {*varying, *carried_in, *ports.xs, *new_nodes})
-    hoisted = (
-        {a for n in computed if n in reverse_varying for a in operands(g.nodes[n])}
-        | {leaving[i] for i in live}
-        | set(goals)
-    )
-    extra_kept = [
-        n
-        for n in hoisted
-        if n not in reverse_varying and n not in taped and g.nodes[n].op != "const" and n not in new_nodes
-    ]
-    extra_kept += [
-        a for n in after for a in (*operands(g.nodes[n]), n) if a not in new_nodes and g.nodes[a].op == "input"
-    ]
-    returned = {i for i in carry_returned}
-    forward = plan_forward(g, ports, returned, ys_returned, extra=[*taped, *extra_kept])
+    # in the loop: what these need, what is asked of the start, and what the way back reads of the way forward
+    goals = [*(step.known[n] for n in sums), *step.x_shares.values()]
+    live = _live_back(g, step, goals, {i for i in init if i in step.entering})
+    goals += [step.leaving[i] for i in sorted(live)]
+    taped, ahead, computed = _tape(g, ports, still, varying, goals)
+    own = {*step.entering.values(), *step.y_entering.values(), *sums.values()}
+    changing = _closure(g, computed, {*varying, *ports.carry, *ports.xs, *own} - {ports.carry[i] for i in still})
+    body = [n for n in computed if n in changing]
+    read = {a for n in body for a in operands(g.nodes[n])} | set(goals)
+    before = [n for n in read if n not in changing and n not in taped and g.nodes[n].op != "const"]
+    before += [n for n in after if g.nodes[n].op == "input" and n not in own]
+    forward = plan_forward(g, ports, carry_returned, ys_returned, extra=[*taped, *before])
     backward = Backward(
-        body=_just_in_time(g, [n for n in computed if n in reverse_varying], varying),
-        carry=tuple((i, entering[i], leaving[i]) for i in sorted(live)),
-        x_shares=tuple((i, s) for i, s in x_shares.items() if s is not None),
-        sums=tuple((s, border_shares[n], n) for n, s in sums.items()),
+        body=_just_in_time(g, body, varying),
+        carry=tuple((i, step.entering[i], step.leaving[i]) for i in sorted(live)),
+        x_shares=tuple(step.x_shares.items()),
+        sums=tuple((total, step.known[n], n) for n, total in sums.items()),
         after=tuple(n for n in after if not _is_leaf(g, n)),
-        const_shares=tuple(const_shares.items()),
-        init_shares=tuple(fixed_shares.items()),
-        y_cotangents=tuple(y_entering.items()),
+        const_shares=tuple(zip(consts, carried, strict=False)),
+        init_shares=tuple(zip(fixed, carried[len(consts) :], strict=True)),
+        y_cotangents=tuple(step.y_entering.items()),
         ahead=tuple(ahead.items()),
     )
     return forward._replace(tape=tuple(taped)), backward
 
 
+def _fresh(g: Graph, like: int) -> int:
+    """An input of our own, of the kind of another node; numbered apart from the inputs of the step."""
+    return g.input(g.nodes[like].kind, (1 << 20) + len(g.nodes))
+
+
+def _step_back(
+    g: Graph, ports: Ports, still: set[int], varying: set[int], y_cotangents: Iterable[int], xs: Iterable[int]
+) -> _StepBack:
+    moving = [i for i, n in enumerate(ports.carry) if i not in still and is_float(g.nodes[n].kind)]
+    entering = {i: _fresh(g, ports.carry[i]) for i in moving}
+    y_entering = {i: _fresh(g, ports.ys[i]) for i in y_cotangents if is_float(g.nodes[ports.ys[i]].kind)}
+    outputs = [*(ports.carry_out[i] for i in moving), *(ports.ys[i] for i in y_entering)]
+    inside = {n for n in needed(g, outputs) if n in varying}
+    reads = {a for n in inside for a in operands(g.nodes[n])} | set(outputs)
+    reads |= {source for wrapped, sources, _ in g.groups if inside & set(wrapped) for source in sources}
+    known = sorted(n for n in reads if n not in varying and g.nodes[n].op != "const" and is_float(g.nodes[n].kind))
+    x_asked = [i for i in xs if is_float(g.nodes[ports.xs[i]].kind)]
+    asked = [*(ports.carry[i] for i in moving), *(ports.xs[i] for i in x_asked), *known]
+    shares = iter(pullback(g, outputs, [*entering.values(), *y_entering.values()], asked))
+    leaving = {i: next(shares) for i in moving}
+    x_shares = {i: next(shares) for i in x_asked}
+    return _StepBack(
+        entering,
+        y_entering,
+        {i: g.const(g.nodes[ports.carry[i]].kind, 0) if s is None else s for i, s in leaving.items()},
+        {i: s for i, s in x_shares.items() if s is not None},
+        {n: s for n, s in zip(known, shares, strict=True) if s is not None},
+    )
+
+
+def _live_back(g: Graph, step: _StepBack, goals: Sequence[int], live: set[int]) -> set[int]:
+    """The cotangents of the carry that have to be carried back for `goals` and for those that are `live` anyway."""
+    place = {node: i for i, node in step.entering.items()}
+    while True:
+        body = needed(g, [*(step.leaving[i] for i in live), *goals])
+        reached = {place[n] for n in body if n in place} | live
+        if reached == live:
+            return live
+        live = reached
+
+
+def _tape(
+    g: Graph, ports: Ports, still: set[int], varying: set[int], goals: Sequence[int]
+) -> tuple[list[int], dict[int, int], list[int]]:
+    """What the way back finds on the tape, what it finds one row ahead, and what it computes.
+
+    The carry that leaves a step is the one that enters the next: one row ahead on the tape, and never computed again.
+    """
+    carried = {n for i, n in enumerate(ports.carry) if i not in still}
+    ahead = {ports.carry_out[i]: n for i, n in enumerate(ports.carry) if i not in still}
+    ahead = {out: n for out, n in ahead.items() if out in varying and not _is_leaf(g, out)}
+    read = {a for n in needed(g, goals) if n not in varying for a in operands(g.nodes[n])} | set(goals)
+    kept = tape.choose(g, read, varying, carried, ahead)
+    computed = needed(g, goals, stop_at=kept | ahead.keys())
+    computed = [n for n in computed if n not in kept and n not in ahead and not _is_leaf(g, n)]
+    read = {a for n in computed for a in operands(g.nodes[n])} | set(goals)
+    ahead = {out: n for out, n in ahead.items() if out in read}
+    return sorted((read & kept) | set(ahead.values())), ahead, computed
+
+
 def _just_in_time(g: Graph, nodes: Sequence[int], again: set[int]) -> tuple[int, ...]:
-    """The same nodes, those that are computed `again` moved to just before they are first read: fewer are alive at once."""
+    """The same nodes, those computed `again` moved to where they are first read: fewer are alive at once."""
     inside, done, order = set(nodes), set(), []
 
     def place(node: int) -> None:
@@ -230,7 +251,7 @@ def _just_in_time(g: Graph, nodes: Sequence[int], again: set[int]) -> tuple[int,
 
 def _closure(g: Graph, nodes: Sequence[int], seeds: set[int]) -> set[int]:
     """`seeds`, and all of `nodes` that read them."""
-    result = set(seeds)
+    result = {*seeds}
     for node in nodes:
         if any(a in result for a in operands(g.nodes[node])):
             result.add(node)

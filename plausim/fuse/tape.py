@@ -1,8 +1,8 @@
 """What to keep of the way forward for the way back, and what to compute again: the cheapest choice, by a minimum cut.
 
 A value that the way back reads is kept, at the cost of storing and loading it, or computed again, at the cost of its
-operation and of having its operands. Computing v again saves `KEEP` - cost(v) and commits to its operands, each of which
-costs `KEEP` unless it is computed again itself: a project selection, whose optimum is a minimum cut.
+operation and of having its operands. Computing v again saves `KEEP` - cost(v) and commits to its operands, each of
+which costs `KEEP` unless it is computed again itself: a project selection, whose optimum is a minimum cut.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,8 +13,8 @@ from .graph import Graph, operands
 
 # Vector instructions of what is not one instruction; a sine with its cosine is 24. Products and sums merge in part.
 COSTS = {
-    "tan": 22, "exp": 17, "exp2": 19, "expm1": 18, "log": 28, "log1p": 36, "tanh": 21, "logistic": 21, "pow": 97, "atan": 18,
-    "atan2": 27, "sin": 12, "cos": 12, "div": 8, "sqrt": 8, "rsqrt": 16, "rem": 50, "idiv": 50,
+    "tan": 22, "exp": 17, "exp2": 19, "expm1": 18, "log": 28, "log1p": 36, "tanh": 21, "logistic": 21, "pow": 97,
+    "atan": 18, "atan2": 27, "sin": 12, "cos": 12, "div": 8, "sqrt": 8, "rsqrt": 16, "rem": 50, "idiv": 50,
     **dict.fromkeys(("asin", "acos", "sinh", "cosh", "asinh", "acosh", "atanh", "cbrt", "erf", "erfc", "lgamma"), 100),
 }  # fmt: skip
 KEEP = 6  # by measurement: a store, a load, and the cache they take
