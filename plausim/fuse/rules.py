@@ -111,6 +111,22 @@ def _moved(g: Graph, eqn: Any, *arrays: Array) -> Any:
     return [np.asarray(o) for o in out] if eqn.primitive.multiple_results else np.asarray(out)
 
 
+def _stack(g: Graph, eqn: Any, *arrays: Array) -> Array:
+    return np.stack(arrays, eqn.params["axis"])
+
+
+def _pad(g: Graph, eqn: Any, a: Array, value: Array) -> Array:
+    result = np.full(eqn.outvars[0].aval.shape, int(value), np.int32)
+    sources, targets = [], []
+    for size, room, (low, _, between) in zip(a.shape, result.shape, eqn.params["padding_config"], strict=True):
+        place = low + np.arange(size) * (between + 1)
+        inside = (place >= 0) & (place < room)  # negative padding cuts off
+        sources.append(np.flatnonzero(inside))
+        targets.append(place[inside])
+    result[np.ix_(*targets)] = a[np.ix_(*sources)]
+    return result
+
+
 def _broadcast_in_dim(g: Graph, eqn: Any, a: Array) -> Array:
     shape, dims = eqn.params["shape"], eqn.params["broadcast_dimensions"]
     aligned = [1] * len(shape)
@@ -173,10 +189,12 @@ RULES: dict[str, Callable[..., Any]] = {
     "div": _div, "integer_pow": _integer_pow, "pow": _pow, "round": _round, "is_finite": _is_finite,
     "clamp": _clamp, "select_n": _select_n, "convert_element_type": _convert, "bitcast_convert_type": _bitcast,
     "stop_gradient": _stop,
+    "stack": _stack,
+    "pad": _pad,
     "broadcast_in_dim": _broadcast_in_dim, "reshape": _reshape, "transpose": _transpose,
     "squeeze": _like_result, "expand_dims": _like_result,
     "slice": _slice, "concatenate": _concatenate, "rev": _rev, "split": _split, "iota": _iota,
-    **dict.fromkeys(("pad", "stack", "unstack", "tile", "broadcast"), _moved),
+    **dict.fromkeys(("unstack", "tile", "broadcast"), _moved),
     **INDEXING,
     **REDUCTIONS,
     **LINEAR_ALGEBRA,

@@ -5,10 +5,12 @@ operation and of having its operands. Computing v again saves `KEEP` - cost(v) a
 which costs `KEEP` unless it is computed again itself: a project selection, whose optimum is a minimum cut.
 """
 
+import hashlib
 from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from . import cache
 from .graph import Graph, operands
 
 # Vector instructions of what is not one instruction; a sine with its cosine is 24. Products and sums merge in part.
@@ -70,7 +72,16 @@ def choose(g: Graph, read: Iterable[int], varying: set[int], carried: set[int], 
 
 
 def _source_side(edges: Mapping[tuple[int, int], int], source: int, sink: int, size: int) -> set[int]:
-    """The vertices on the source's side of a minimum cut."""
+    """The vertices on the source's side of a minimum cut. Kept on disk too: importing SciPy takes longer than the rest."""
+    key = f"cut_{hashlib.sha256(repr((sorted(edges.items()), source, sink, size)).encode()).hexdigest()[:40]}"
+    found = cache.load(key)
+    if found is None:
+        found = np.array(sorted(_minimum_cut(edges, source, sink, size)), np.int64).tobytes()
+        cache.store(key, found)
+    return set(np.frombuffer(found, np.int64).tolist())
+
+
+def _minimum_cut(edges: Mapping[tuple[int, int], int], source: int, sink: int, size: int) -> list[int]:
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
@@ -79,5 +90,4 @@ def _source_side(edges: Mapping[tuple[int, int], int], source: int, sink: int, s
     residual = capacity - maximum_flow(capacity, source, sink).flow
     residual.data = np.where(residual.data > 0, 1, 0).astype(np.int32)
     residual.eliminate_zeros()
-    reached = breadth_first_order(residual, source, return_predecessors=False)
-    return set(reached.tolist())
+    return breadth_first_order(residual, source, return_predecessors=False).tolist()
