@@ -73,7 +73,8 @@ def choose(g: Graph, read: Iterable[int], varying: set[int], carried: set[int], 
 
 def _source_side(edges: Mapping[tuple[int, int], int], source: int, sink: int, size: int) -> set[int]:
     """The vertices on the source's side of a minimum cut. Kept on disk too: importing SciPy takes longer than the rest."""
-    key = f"cut_{hashlib.sha256(repr((sorted(edges.items()), source, sink, size)).encode()).hexdigest()[:40]}"
+    problem = repr((sorted(edges.items()), source, sink, size))
+    key = f"cut_{hashlib.sha256(problem.encode()).hexdigest()[:40]}"
     found = cache.load(key)
     if found is None:
         found = np.array(sorted(_minimum_cut(edges, source, sink, size)), np.int64).tobytes()
