@@ -72,7 +72,7 @@ def choose(g: Graph, read: Iterable[int], varying: set[int], carried: set[int], 
 
 
 def _source_side(edges: Mapping[tuple[int, int], int], source: int, sink: int, size: int) -> set[int]:
-    """The vertices on the source's side of a minimum cut; kept on disk, as importing SciPy takes longer than the rest."""
+    """The vertices on the source's side of a minimum cut; kept on disk, as importing SciPy takes long."""
     problem = repr((sorted(edges.items()), source, sink, size))
     key = f"cut_{hashlib.sha256(problem.encode()).hexdigest()[:40]}"
     found = cache.load(key)
