@@ -17,12 +17,16 @@ from .plan import Forward, plan_forward, plan_gradient
 from .scalarise import kind_of
 from .scratch import Buffer, Sizes, bytes_of
 from .step import Traced, fingerprint
+from .unfusable import Unfusable
 
 VERSION = 5  # to be raised when the same plan shall give other code
 # Vectors that run side by side hide each other's latency until registers run out: by number of operations.
 SIDE_BY_SIDE = {200: 4, 700: 2}
 LARGE = 60_000  # operations beyond which LLVM's optimising code generator takes minutes; its plain one is half as fast
 WORTH_A_THREAD = 40_000  # vector operations below which waking another thread costs more than it brings
+
+
+STEPWISE = frozenset({"x", "y", "y_cotangent", "x_share"})  # roles of arrays with a row for each step
 
 
 class Wanted(NamedTuple):
@@ -49,33 +53,29 @@ class Call(NamedTuple):
 
 
 def call(
-    step: Traced, wanted: Wanted, masks: Sequence[Mask], sizes: tuple[int, ...], length: int, reverse: bool
+    *, step: Traced, wanted: Wanted, masks: Sequence[Mask], lanes: tuple[int, ...], length: int, reverse: bool
 ) -> Call:
     """The kernel for these operands: consts, init, xs, then the cotangents that are given."""
-    masks = tuple(masks)
     arguments, results = _buffers(step, wanted)
-    kinds = {b.kind for b in (*arguments, *results)}
-    natural = native.vector_bytes() // (8 if any(bytes_of(k) == 8 for k in kinds) else 4)
-    by_step = [m for b, m in zip(arguments, masks, strict=True) if b.role in ("x", "y_cotangent")]
-    everything = [*masks, (True,) * len(sizes)]
-    layout = arrange(sizes, everything, by_step, natural)
-    uniform = tuple(not any(layout.strides(m, sizes, 1)[:1]) for m in masks)
-    lanes = natural * _vectors(step, wanted, -(-layout.inner // natural))
-    arguments = tuple(
-        b._replace(uniform=u and b.role in ("x", "y_cotangent")) for b, u in zip(arguments, uniform, strict=True)
-    )
-    target, bytes_, work = _compiled(step, wanted, arguments, results, reverse, lanes, len(layout.outer))
-    blocks = -(-layout.inner // lanes) * math.prod(layout.outer)
-    segment = _segment(length, bytes_) if wanted.gradient else max(length, 1)
-    scratch = bytes_.fixed + (
-        -(-length // segment) * bytes_.segment + (segment + 1) * bytes_.step if wanted.gradient else 0
-    )
-    workers = min(_most_workers(), max(1, blocks * max(length, 1) * work // WORTH_A_THREAD))
+    everywhere = (True,) * len(lanes)
+    wide = any(bytes_of(b.kind) == 8 for b in (*arguments, *results))
+    vector = native.vector_bytes() // (8 if wide else 4)
+    by_step = [m for b, m in zip(arguments, masks, strict=True) if b.role in STEPWISE]
+    layout = arrange(lanes, [*masks, everywhere], by_step, vector)
+    shared = [layout.strides(m, lanes, 1)[0] == 0 for m in masks]
+    arguments = tuple(b._replace(uniform=s and b.role in STEPWISE) for b, s in zip(arguments, shared, strict=True))
+    side_by_side = vector * _vectors(step, wanted, -(-layout.inner // vector))
+    target, sizes, work = _compiled(step, wanted, arguments, results, reverse, side_by_side, len(layout.outer))
+    blocks = -(-layout.inner // side_by_side) * math.prod(layout.outer)
+    segment = _segment(length, sizes) if wanted.gradient else max(length, 1)
+    scratch = sizes.fixed
+    if wanted.gradient:
+        scratch += -(-length // segment) * sizes.segment + (segment + 1) * sizes.step
+    workers = min(_most_workers(), max(1, blocks * length * work // WORTH_A_THREAD))
     meta = [blocks, scratch, workers, length, segment, layout.inner, *layout.outer]
-    for b, mask in zip([*arguments, *results], everything[:-1] + [everything[-1]] * len(results), strict=True):
-        row = b.count * bytes_of(b.kind)
-        item = row * (length if b.role in ("x", "y_cotangent", "y", "x_share") else 1)
-        meta += layout.strides(mask, sizes, item)
+    for b, mask in zip((*arguments, *results), (*masks, *(everywhere for _ in results)), strict=True):
+        rows = length if b.role in STEPWISE else 1
+        meta += layout.strides(mask, lanes, rows * b.count * bytes_of(b.kind))
     return Call(target, np.array(meta, np.int64))
 
 
@@ -174,5 +174,9 @@ def _compiled(
         nodes |= set(backward.body) | set(backward.after)
     key = fingerprint(g, needed(g, nodes), VERSION, ports, forward, backward, arguments, results, reverse, lanes, axes)
     work = len(forward.body) + (len(backward.body) if backward else 0)
-    target = native.register(key, emitter.module, opt=2 if work <= LARGE else 0)
+    try:
+        target = native.register(key, emitter.module, opt=2 if work <= LARGE else 0)
+    except (RuntimeError, LookupError, AssertionError) as mistake:  # ours, never the user's: slow is better than no run
+        text = f"a kernel that came out wrong ({type(mistake).__name__}: {mistake})"
+        raise Unfusable(text, advice="please report the step") from mistake
     return target, emitter.sizes, work

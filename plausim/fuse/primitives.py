@@ -259,7 +259,7 @@ def _unused_rollout(used: Sequence[bool], *more: Any):
     return [True] * len(eqn.invars), eqn.replace(outvars=outvars, params=dict(eqn.params, wanted=wanted))
 
 
-def _lower(make: Callable[..., kernels.Call], reference: Callable[..., Callable[..., list[Any]]]) -> Callable[..., Any]:
+def _lower(reference: Callable[..., Callable[..., list[Any]]]) -> Callable[..., Any]:
     """On the CPU: a call of the kernel, or where there can be none, of the reference."""
 
     def rule(ctx: mlir.LoweringRuleContext, *operands: Any, **params: Any):
@@ -267,14 +267,7 @@ def _lower(make: Callable[..., kernels.Call], reference: Callable[..., Callable[
             if not all(params["lanes"]):
                 return reference(**params)(*values)
             try:
-                kernel = make(
-                    params["step"],
-                    params["wanted"],
-                    params["masks"],
-                    params["lanes"],
-                    params["length"],
-                    params["reverse"],
-                )
+                kernel = kernels.call(**params)
             except (Unfusable, AbiError) as problem:
                 warn_once(problem)
                 return reference(**params)(*values)
@@ -313,14 +306,14 @@ rollout_p = _define(
     _rollout_types,
     rollout_reference,
     _rollout_jvp,
-    _lower(lambda *a: kernels.call(*a), rollout_reference),
+    _lower(rollout_reference),
 )
 adjoint_p = _define(
     "fused_adjoint",
     _adjoint_types,
     adjoint_reference,
     _adjoint_jvp,
-    _lower(lambda *a: kernels.call(*a), adjoint_reference),
+    _lower(adjoint_reference),
 )
 tangent_p = _define(
     "fused_tangent", _tangent_types, tangent_reference, _tangent_jvp,
