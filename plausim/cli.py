@@ -41,8 +41,8 @@ def main(
 @app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the figure; made if missing.")] = Path("plausim-demo"),
-    particles: Annotated[int, typer.Option(min=1, max=10_000, help="Starts to fit from.")] = 64,
-    steps: Annotated[int, typer.Option(min=2, max=10_000, help="Steps of 0.01 s to record.")] = 400,
+    particles: Annotated[int, typer.Option(min=2, max=10_000, help="Starts to fit from.")] = 64,
+    steps: Annotated[int, typer.Option(min=20, max=1000, help="Steps of 0.01 s to record.")] = 400,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the recording's noise.")] = 0,
 ) -> None:
     """Make a recording of a double pendulum, and find its two link lengths again from many starts at once."""

@@ -33,9 +33,9 @@ def test_demo_in_a_fresh_process(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--particles", "0"], "greater than or equal to 1"),
+        (["--particles", "0"], "greater than or equal to 2"),
         (["--particles", "many"], "valid integer"),
-        (["--steps", "1"], "greater than or equal to 2"),
+        (["--steps", "1"], "greater than or equal to 20"),
         (["--seed", "-1"], "greater than or equal to 0"),
         (["--out", __file__], "name a folder that you may write to"),
         (["--out", "/proc/nowhere"], "cannot write to /proc/nowhere"),

@@ -1,4 +1,4 @@
-"""The README tells the truth: its code runs and prints what its comments say, and its links lead somewhere."""
+"""The README and the pages tell the truth: code prints what its comments say, and links lead somewhere."""
 
 import re
 import subprocess
@@ -11,11 +11,20 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+def blocks(language: str, page: str = README) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
 
 
-@pytest.mark.parametrize("code", blocks("python"))
+def tutorial(page: str, first: str, after: str) -> str:
+    """The code between two headings of a page, as one program."""
+    text = (ROOT / "docs" / page).read_text()
+    return "".join(blocks("python", text[text.index(first) : text.index(after)]))
+
+
+PROGRAMS = {"README": blocks("python")[0], "fuse": tutorial("fuse.md", "### One simulation", "### explain")}
+
+
+@pytest.mark.parametrize("code", PROGRAMS.values(), ids=PROGRAMS.keys())
 def test_python_prints_what_its_comments_say(code: str) -> None:
     promised = re.findall(r"^print\(.*\)  # (.*)$", code, re.MULTILINE)
     assert promised

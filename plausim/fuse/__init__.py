@@ -1,6 +1,6 @@
 """A step function becomes one compiled kernel for the whole rollout, with its gradient."""
 
-from .explain import Explanation, explain
+from .explanation import Explanation, explain
 from .public import scan
 from .unfusable import FallbackWarning
 

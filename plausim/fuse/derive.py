@@ -8,7 +8,8 @@ sqrt at 0, ...) the choice made is JAX's.
 import math
 from collections.abc import Callable, Sequence
 
-from .graph import Graph, is_float, operands
+from .folding import is_float
+from .graph import Graph, operands
 from .unfusable import Unfusable
 
 Pull = Callable[[Graph, int, int], list[tuple[int, int]]]  # (graph, node, cotangent) -> (operand, its share)

@@ -4,31 +4,19 @@ A node is `(operation, kind, operands)`; its name is its position in `Graph.node
 users and the list is already in an order in which it can be run. Kinds of number are those of `ir`. A constant's
 operand is its value, an input's its number; every other operand is a node.
 
-Folding uses what holds for all finite numbers: 0 x = 0, x - x = 0, (a b) / b = a. That is what makes the zeros of
+Folding uses what holds for all finite numbers: 0 x = 0, x - x = 0, b (a / b) = a. That is what makes the zeros of
 spatial algebra disappear, and the one place where NaN and infinity are not passed on.
 """
 
 import math
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .folding import DTYPES, FOLD, is_float, is_ordinary
 from .unfusable import Unfusable
-
-DTYPES = {
-    "i1": np.bool_,
-    **{f"i{b}": np.dtype(f"int{b}").type for b in (8, 16, 32, 64)},
-    **{f"u{b}": np.dtype(f"uint{b}").type for b in (8, 16, 32, 64)},
-    "f32": np.float32,
-    "f64": np.float64,
-}
-KINDS = {np.dtype(dtype): kind for kind, dtype in DTYPES.items()}
-
-
-def is_float(kind: str) -> bool:
-    return kind[0] == "f"
 
 
 class Node(NamedTuple):
@@ -37,48 +25,6 @@ class Node(NamedTuple):
     args: tuple[Any, ...]
 
 
-def _trunc_divide(a, b):
-    """Integer division as XLA defines it: towards zero, -1 for a zero divisor."""
-    if b == 0:
-        return type(a)(-1) if np.issubdtype(type(a), np.signedinteger) else np.invert(type(a)(0))
-    return type(a)(abs(int(a)) // abs(int(b)) * (1 if (a < 0) == (b < 0) else -1))
-
-
-def _remainder(a, b):
-    if np.issubdtype(type(a), np.floating):
-        return np.fmod(a, b)
-    return (
-        a
-        if b == 0
-        else type(a)(math.fmod(int(a), int(b)) if abs(int(a)) < 2**53 else int(a) - int(b) * int(int(a) / int(b)))
-    )
-
-
-def _shift(a, b, how):
-    bits = a.dtype.itemsize * 8
-    if not 0 <= int(b) < bits:
-        return a.dtype.type(-1 if how == "shift_right_arithmetic" and a < 0 else 0)
-    if how == "shift_left":
-        return (np.asarray(a) << b)[()]
-    unsigned = np.dtype(f"uint{bits}").type
-    return (
-        (np.asarray(a) >> b)[()] if how == "shift_right_arithmetic" else (a.view(unsigned) >> unsigned(b)).view(type(a))
-    )
-
-
-# What each operation does to known numbers; operations that are missing here are not folded.
-FOLD = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative,
-    "max": np.maximum, "min": np.minimum, "abs": np.abs, "sign": np.sign,
-    "floor": np.floor, "ceil": np.ceil, "round_even": np.rint, "sqrt": np.sqrt, "cbrt": np.cbrt,
-    "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
-    "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
-    "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log1p": np.log1p,
-    "atan2": np.arctan2, "pow": np.power, "rem": _remainder, "idiv": _trunc_divide, "div": np.divide,
-    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
-    "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "not": np.invert,
-    **{s: (lambda a, b, s=s: _shift(a, b, s)) for s in ("shift_left", "shift_right_logical", "shift_right_arithmetic")},
-}  # fmt: skip
 MOST_NODES = 200_000
 COMMUTATIVE = frozenset({"add", "mul", "and", "or", "xor", "eq", "ne", "max", "min"})
 COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
@@ -224,7 +170,9 @@ class Graph:
             if nb.op == "neg":
                 return self.mul(self.neg(a), nb.args[0])
             if nb.op == "mul" and is_float(kind) and self.value(nb.args[0]) is not None:
-                return self.mul(self.mul(a, nb.args[0]), nb.args[1])
+                both = self.mul(a, nb.args[0])
+                if is_ordinary(kind, self.value(both)):
+                    return self.mul(both, nb.args[1])
             return self._make("mul", kind, (a, b))
         if na.op == "neg":
             return self.neg(self.mul(na.args[0], b))
@@ -243,16 +191,16 @@ class Graph:
             return self._fold("div", kind, (a, b))  # type: ignore[return-value]
         if na.op == "const" and na.args[0] == 0:
             return a
-        if nb.op == "const" and nb.args[0] != 0 and math.isfinite(1.0 / nb.args[0]):
-            return self.mul(self.const(kind, DTYPES[kind](1) / DTYPES[kind](nb.args[0])), a)
+        if nb.op == "const" and is_ordinary(kind, nb.args[0]):
+            inverse = DTYPES[kind](1) / DTYPES[kind](nb.args[0])
+            if is_ordinary(kind, inverse):
+                return self.mul(self.const(kind, inverse), a)
         if na.op == "neg":
             return self.neg(self.div(na.args[0], b))
         if nb.op == "neg":
             return self.neg(self.div(a, nb.args[0]))
         if a == b:
             return self.const(kind, 1)
-        if na.op == "mul" and b in na.args:
-            return na.args[1] if na.args[0] == b else na.args[0]
         return self._make("div", kind, (a, b))
 
     def power(self, a: int, exponent: int) -> int:
@@ -272,11 +220,8 @@ class Graph:
 
     def apply(self, op: str, *args: int) -> int:
         """Any operation whose result has the kind of its operands (comparisons: i1)."""
-        special = getattr(self, f"_{op}", None) or (
-            getattr(self, op) if op in {"neg", "add", "sub", "mul", "div"} else None
-        )
-        if special is not None:
-            return special(*args)
+        if op in SIMPLIFIED:
+            return SIMPLIFIED[op](self, *args)
         kind = "i1" if op in COMPARISONS else self.nodes[args[0]].kind
         folded = self._fold(op, kind, args)
         if folded is not None:
@@ -295,18 +240,16 @@ class Graph:
         return self._make("not", node.kind, (a,)) if folded is None else folded
 
     def _and(self, a: int, b: int) -> int:
-        return self._logical("and", a, b, absorbing=0)
+        return self._logical("and", a, b, all_ones=False)
 
     def _or(self, a: int, b: int) -> int:
-        return self._logical("or", a, b, absorbing=-1)
+        return self._logical("or", a, b, all_ones=True)
 
-    def _logical(self, op: str, a: int, b: int, absorbing: int) -> int:
+    def _logical(self, op: str, a: int, b: int, all_ones: bool) -> int:
+        """`and`, `or`: what absorbs the other operand is nothing but zeros, or nothing but ones."""
         kind = self.nodes[a].kind
-        absorbing_node = (
-            self.const(kind, absorbing)
-            if kind[0] != "u"
-            else self.const(kind, absorbing & DTYPES[kind](~0 & 0xFF if kind == "u8" else np.iinfo(DTYPES[kind]).max))
-        )
+        zeros = DTYPES[kind](0)
+        absorbing_node = self.const(kind, np.invert(zeros) if all_ones else zeros)
         neutral = self._not(absorbing_node)
         if absorbing_node in (a, b):
             return absorbing_node
@@ -319,8 +262,8 @@ class Graph:
 
     def _abs(self, a: int) -> int:
         node = self.nodes[a]
-        if node.op in ("neg", "abs") and is_float(node.kind):
-            return self.apply("abs", node.args[0]) if node.op == "neg" else a
+        if node.op == "abs" and is_float(node.kind):
+            return a
         folded = self._fold("abs", node.kind, (a,))
         return self._make("abs", node.kind, (a,)) if folded is None else folded
 
@@ -368,7 +311,10 @@ class Graph:
         return self._make("convert", kind, (a,))
 
     def bitcast(self, a: int, kind: str) -> int:
-        return a if self.nodes[a].kind == kind else self._make("bitcast", kind, (a,))
+        node = self.nodes[a]
+        if node.op == "const":
+            return self.const(kind, DTYPES[node.kind](node.args[0]).view(DTYPES[kind]))
+        return a if node.kind == kind else self._make("bitcast", kind, (a,))
 
     # ---- how derivatives pass
 
@@ -389,6 +335,12 @@ class Graph:
         self.groups.append((wrapped, tuple(operands), pullback))
         return wrapped
 
+
+# Operations that know more about themselves than how to be folded.
+SIMPLIFIED: dict[str, Callable[..., int]] = {
+    "neg": Graph.neg, "add": Graph.add, "sub": Graph.sub, "mul": Graph.mul, "div": Graph.div,
+    "and": Graph._and, "or": Graph._or, "not": Graph._not, "abs": Graph._abs, "sin": Graph._sin, "cos": Graph._cos,
+}  # fmt: skip
 
 # Operands of these that are nodes, where not all are.
 NODE_OPERANDS = {"const": 0, "input": 0, "custom": 1}

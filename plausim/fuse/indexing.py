@@ -5,6 +5,7 @@ there would be at each place.
 """
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,8 +13,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .graph import DTYPES, Graph, is_float
-from .scalarise import Array, each, kind_of, known
+from .folding import DTYPES, is_float
+from .graph import Graph
+from .nodes import Array, each, kind_of, known
 from .unfusable import Unfusable
 
 MOST_CHOICES = 64  # positions that an index known only at run time is tried at
@@ -40,10 +42,11 @@ def _indexed(
         return result(numbers)
     longest = max(eqn.invars[0].aval.shape, default=1)
     limits = [longest if sizes is None else sizes[i] for i in unknown]
-    choices = list(itertools.product(*(range(-1, n + 1) for n in limits)))  # one beyond each end stands for all outside
-    if len(choices) > MOST_CHOICES:
-        raise Unfusable(f"{eqn.primitive.name} at one of {len(choices)} places that are known only at run time",
+    count = math.prod(n + 2 for n in limits)  # one beyond each end stands for all outside
+    if count > MOST_CHOICES:
+        raise Unfusable(f"{eqn.primitive.name} at one of {count:,} places that are known only at run time",
                         advice="pass the array as xs, or index it with numbers known before the run")  # fmt: skip
+    choices = itertools.product(*(range(-1, n + 1) for n in limits))
     chosen: Array | None = None
     for choice in choices:
         numbers[unknown] = choice
@@ -130,21 +133,39 @@ def _scatter(g: Graph, eqn: Any, x: Array, where: Array, updates: Array) -> Arra
     """Which number goes where is found by scattering ones; the numbers then follow."""
     dtype = eqn.invars[1].aval.dtype
     combine = SCATTERED[eqn.primitive.name]
+    if combine is None and eqn.params.get("update_jaxpr") is not None:
+        raise Unfusable("a function applied to some numbers of an array", advice="write x.at[i].set(f(x[i]))")
 
-    def put(values: np.ndarray) -> Array:
-        keep = {k: eqn.params[k] for k in ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")}
+    keep = {k: eqn.params[k] for k in ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")}
+    windows = eqn.params["dimension_numbers"].update_window_dims
+    batch = [d for d in range(updates.ndim) if d not in windows]
+    rows = where.reshape(-1, where.shape[-1])
+    of_row = np.arange(updates.size).reshape(updates.shape).transpose(*batch, *windows).reshape(len(rows), -1)
+
+    def put(into: Array, values: np.ndarray, chosen: Array) -> Array:
         with jax.ensure_compile_time_eval():
-            where_known = jnp.asarray(values.reshape(where.shape).astype(dtype))
-            ones = jnp.eye(updates.size, dtype=jnp.int32).reshape(updates.size, *updates.shape)
+            at = jnp.asarray(values.reshape(where.shape).astype(dtype))
+            ones = jnp.eye(updates.size, dtype=jnp.int32)[chosen].reshape(-1, *updates.shape)
             base = jnp.zeros(x.shape, jnp.int32)
-            hits = np.asarray(jax.vmap(lambda u: jax.lax.scatter_add(base, where_known, u, **keep))(ones))
-        result = x.copy().ravel()
-        for node, hit in zip(updates.ravel().tolist(), hits.reshape(updates.size, x.size), strict=True):
+            hits = np.asarray(jax.vmap(lambda u: jax.lax.scatter_add(base, at, u, **keep))(ones))
+        result = into.copy().ravel()
+        for node, hit in zip(updates.ravel()[chosen].tolist(), hits.reshape(len(chosen), x.size), strict=True):
             for place in np.flatnonzero(hit).tolist():
                 result[place] = node if combine is None else g.apply(combine, int(result[place]), node)
         return result.reshape(x.shape)
 
-    return _indexed(g, eqn, where.ravel().tolist(), put)
+    numbers = known(g, where)
+    if numbers is not None:
+        return put(x, numbers, np.arange(updates.size))
+    for i, row in enumerate(rows):  # one after the other: the choices add up, and do not multiply
+
+        def there(values: np.ndarray, i: int = i, into: Array = x) -> Array:
+            numbers = np.zeros(rows.shape, np.int64)
+            numbers[i] = values
+            return put(into, numbers, of_row[i])
+
+        x = _indexed(g, eqn, row.tolist(), there)
+    return x
 
 
 INDEXING: dict[str, Callable[..., Any]] = {

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from . import elementary
-from .graph import Graph, is_float
+from .folding import is_float
+from .graph import Graph
 from .ir import Writer, scalar_type
 
 # A product that is added up may be one fused multiply-add; nothing else about arithmetic is relaxed.

@@ -4,8 +4,9 @@ import functools
 import itertools
 import math
 import os
+import threading
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,8 +14,8 @@ from . import native
 from .emit import Emitter, Kernel
 from .graph import Graph, needed
 from .layout import Mask, arrange
-from .plan import Forward, plan_forward, plan_gradient
-from .scalarise import kind_of
+from .nodes import kind_of
+from .plan import Backward, Forward, Ports, plan_forward, plan_gradient
 from .scratch import Buffer, Sizes, bytes_of
 from .step import Traced, fingerprint
 from .unfusable import Unfusable
@@ -43,6 +44,9 @@ class Wanted(NamedTuple):
     @property
     def gradient(self) -> bool:
         return any((*self.consts, *self.init, *self.xs))
+
+
+RETURNED = 5  # so many of these say what is returned; the others, what is given
 
 
 class Call(NamedTuple):
@@ -103,7 +107,7 @@ def _setting(name: str, default: int) -> int:
     if not text:
         return default
     if not text.isdecimal() or int(text) == 0:
-        raise ValueError(f"{name}={text!r} is not a positive whole number; correct it, or unset it for {default:,}.")
+        raise ValueError(f"{name}={text!r} is not a positive whole number; correct it, or unset it.")
     return int(text)
 
 
@@ -135,9 +139,17 @@ def _positions(results: Sequence[Buffer], role: str) -> list[int]:
     return [i for b in results if b.role == role for i in range(b.first, b.first + b.count)]
 
 
-@functools.lru_cache(maxsize=256)
-def planned(step: Traced, wanted: Wanted) -> tuple[Graph, Any, Forward, Any]:
+_planning = threading.RLock()  # plans add nodes to the step's own graph
+
+
+def planned(step: Traced, wanted: Wanted) -> tuple[Graph, Ports, Forward, Backward | None]:
     """Graph, ports and plan of a kernel."""
+    with _planning:
+        return _planned(step, wanted)
+
+
+@functools.lru_cache(maxsize=256)
+def _planned(step: Traced, wanted: Wanted) -> tuple[Graph, Ports, Forward, Backward | None]:
     arguments, results = _buffers(step, wanted)
     if not wanted.gradient:
         g, ports = step.plain
@@ -173,7 +185,7 @@ def _compiled(
     if backward is not None:
         nodes |= set(backward.body) | set(backward.after)
     key = fingerprint(g, needed(g, nodes), VERSION, ports, forward, backward, arguments, results, reverse, lanes, axes)
-    work = len(forward.body) + (len(backward.body) if backward else 0)
+    work = _operations(step, wanted)
     try:
         target = native.register(key, emitter.module, opt=2 if work <= LARGE else 0)
     except (RuntimeError, LookupError, AssertionError) as mistake:  # ours, never the user's: slow is better than no run

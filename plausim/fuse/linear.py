@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from .graph import Graph
-
-Array = np.ndarray
+from .nodes import Array
 
 
 def _batched(function: Callable[..., tuple[Array, ...]], *arrays: Array) -> list[Array]:
@@ -22,14 +21,19 @@ def _batched(function: Callable[..., tuple[Array, ...]], *arrays: Array) -> list
 
 def _cholesky(g: Graph, eqn: Any, a: Array) -> Array:
     def factor(m: Array) -> tuple[Array]:
-        n = len(m)
-        out = np.full((n, n), g.const(g.nodes[m.flat[0]].kind, 0), np.int32)
+        n, kind = len(m), g.nodes[m.flat[0]].kind
+        zero, definite = g.const(kind, 0), g.const("i1", True)
+        out = np.full((n, n), zero, np.int32)
         for j in range(n):
             for i in range(j, n):
                 total = int(m[i, j])
                 for k in range(j):
                     total = g.sub(total, g.mul(int(out[i, k]), int(out[j, k])))
+                if i == j:
+                    definite = g.apply("and", definite, g.apply("gt", total, zero))
                 out[i, j] = g.apply("sqrt", total) if i == j else g.div(total, int(out[j, j]))
+        for i, j in zip(*np.tril_indices(n), strict=True):  # all NaN where the matrix is not positive definite
+            out[i, j] = g.select(definite, int(out[i, j]), g.const(kind, np.nan))
         return (out,)
 
     return _batched(factor, a)[0] if a.size else a
@@ -79,8 +83,9 @@ def _lu(g: Graph, eqn: Any, a: Array) -> list[Array]:
                         top, other = int(column[k]), int(column[i])
                         column[k], column[i] = g.select(here, other, top), g.select(here, top, other)
             pivots.append(pivot)
+            singular = g.apply("eq", int(m[k, k]), g.const(g.nodes[int(m[k, k])].kind, 0))  # then so is all below it
             for i in range(k + 1, rows):
-                m[i, k] = g.div(int(m[i, k]), int(m[k, k]))
+                m[i, k] = g.select(singular, int(m[i, k]), g.div(int(m[i, k]), int(m[k, k])))
                 for j in range(k + 1, columns):
                     m[i, j] = g.sub(int(m[i, j]), g.mul(int(m[i, k]), int(m[k, j])))
         return m, np.array(pivots, np.int32), order
@@ -90,8 +95,24 @@ def _lu(g: Graph, eqn: Any, a: Array) -> list[Array]:
     return _batched(factor, a)
 
 
+def _permutation(g: Graph, eqn: Any, pivots: Array) -> Array:
+    """The order of rows that a list of exchanges leads to."""
+    size = eqn.params["permutation_size"]
+
+    def run(exchanges: Array) -> tuple[Array]:
+        order = [g.const("i32", i) for i in range(size)]
+        for k, pivot in enumerate(exchanges.ravel().tolist()):
+            for i in range(k + 1, size):
+                here = g.apply("eq", pivot, g.const("i32", i))
+                order[k], order[i] = g.select(here, order[i], order[k]), g.select(here, order[k], order[i])
+        return (np.array(order, np.int32)[None],)
+
+    return _batched(run, pivots[..., None, :])[0][..., 0, :]
+
+
 LINEAR_ALGEBRA: dict[str, Callable[..., Any]] = {
     "cholesky": _cholesky,
     "triangular_solve": _triangular_solve,
     "lu": _lu,
+    "lu_pivots_to_permutation": _permutation,
 }

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from . import tape
 from .derive import pullback
-from .graph import Graph, is_float, needed, operands
+from .folding import is_float
+from .graph import Graph, needed, operands
 
 
 class Ports(NamedTuple):

@@ -13,7 +13,7 @@ has a `reference` in plain JAX: the meaning, for other platforms and for what ca
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import jax
@@ -25,9 +25,10 @@ from jax.interpreters import partial_eval as pe
 
 from . import kernels
 from .abi import AbiError
-from .kernels import Wanted
+from .kernels import RETURNED, Wanted
 from .layout import Mask
-from .meaning import adjoint_reference, rollout_reference, tangent_reference
+from .linearity import is_linear
+from .reference import adjoint_reference, rollout_reference, tangent_reference
 from .step import Traced, is_floating
 from .transforms import Arrays, adjoint_as_rollouts, tangent_as_rollout
 from .unfusable import Unfusable, warn_once
@@ -46,27 +47,28 @@ def _result_types(operands: Sequence[Any], shapes: Sequence[tuple[tuple[int, ...
     return [varying(shape, a) for shape, a in shapes]
 
 
-def _rollout_types(*operands: Any, step: Traced, length: int, lanes: tuple, wanted: Wanted, **_: Any) -> list[Any]:
+def _returned(step: Traced, length: int, lanes: tuple, wanted: Wanted) -> list[tuple[tuple[int, ...], Any]]:
+    """Shapes of what a rollout gives, and the step's types behind them."""
     shapes = [((*lanes, *a.shape), a) for a, f in zip(step.closed.out_avals, wanted.carry, strict=False) if f]
-    shapes += [((*lanes, length, *a.shape), a) for a, f in zip(step.y_avals, wanted.ys, strict=True) if f]
-    return _result_types(operands, shapes)
+    return shapes + [((*lanes, length, *a.shape), a) for a, f in zip(step.y_avals, wanted.ys, strict=True) if f]
+
+
+def _rollout_types(*operands: Any, step: Traced, length: int, lanes: tuple, wanted: Wanted, **_: Any) -> list[Any]:
+    return _result_types(operands, _returned(step, length, lanes, wanted))
 
 
 def _tangent_types(*operands: Any, step: Traced, length: int, lanes: tuple, **_: Any) -> list[Any]:
-    shapes = [((*lanes, *a.shape), a) for a in step.carry_avals if is_floating(a)]
-    return _result_types(operands, shapes + [((*lanes, length, *a.shape), a) for a in step.y_avals if is_floating(a)])
+    floats = [is_floating(a) for a in step.closed.out_avals]
+    wanted = Wanted(tuple(floats[: step.carry]), tuple(floats[step.carry :]))
+    return _result_types(operands, _returned(step, length, lanes, wanted))
 
 
 def _adjoint_types(*operands: Any, step: Traced, length: int, lanes: tuple, wanted: Wanted, **_: Any) -> list[Any]:
     consts, carry, xs = step.parts(step.closed.in_avals)
-    shapes = [((*lanes, *a.shape), a) for a, f in zip(step.closed.out_avals, wanted.carry, strict=False) if f]
-    shapes += [((*lanes, length, *a.shape), a) for a, f in zip(step.y_avals, wanted.ys, strict=True) if f]
-    shapes += [
-        ((*lanes, *a.shape), a) for a, f in zip([*consts, *carry], [*wanted.consts, *wanted.init], strict=True) if f
-    ]
-    return _result_types(
-        operands, shapes + [((*lanes, length, *a.shape), a) for a, f in zip(xs, wanted.xs, strict=True) if f]
-    )
+    once = zip([*consts, *carry], [*wanted.consts, *wanted.init], strict=True)
+    shapes = [((*lanes, *a.shape), a) for a, f in once if f]
+    shapes += [((*lanes, length, *a.shape), a) for a, f in zip(xs, wanted.xs, strict=True) if f]
+    return _result_types(operands, _returned(step, length, lanes, wanted) + shapes)
 
 
 def _batch(
@@ -157,48 +159,40 @@ def _tangent_transpose(
     masks: tuple,
 ):
     count = step.consts + step.carry + step.xs
-    primals, tangents = operands[:count], iter(zip(operands[count:], masks[count:], strict=True))
+    tangents = iter(zip(operands[count:], masks[count:], strict=True))
     slots = [next(tangents) if f else None for f in nonzero]
     asked = [slot is not None and ad.is_undefined_primal(slot[0]) for slot in slots]
     outs = [i for i, a in enumerate(step.closed.out_avals) if is_floating(a)]
-    flags = {i: type(c) is not ad.Zero for i, c in zip(outs, cotangents, strict=True)}
+    flowing = {i for i, c in zip(outs, cotangents, strict=True) if type(c) is not ad.Zero}
     given = [c for c in cotangents if type(c) is not ad.Zero]
     if not given:
-        return [None if not ad.is_undefined_primal(o) else ad.Zero(o.aval) for o in operands]
+        return [ad.Zero(o.aval) if ad.is_undefined_primal(o) else None for o in operands]
     slopes = operands[count + sum(nonzero) :]
-    if slopes and [i for i, f in flags.items() if f] == [slopes_of]:
+    if slopes and flowing == {slopes_of}:  # they came with the value: of every tangent, asked for or not
         shares = [given[0].reshape(*lanes, *(1,) * (s.ndim - len(lanes))) * s for s in slopes]
-        each = iter(
-            zip(
-                shares,
-                masks[count : count + sum(nonzero)],
-                [a for a, slot in zip(asked, slots, strict=True) if slot is not None],
-                strict=True,
-            )
-        )
-        return [None] * count + [_sum_over(s, m) if f else None for s, m, f in each] + [None] * len(slopes)
-    consts, init, xs = step.parts(asked)
-    nothing = (False,) * len(step.closed.out_avals)
-    every = [flags.get(i, False) for i in range(len(step.closed.out_avals))]
-    wanted = Wanted(
-        nothing[: step.carry],
-        nothing[step.carry :],
-        tuple(consts),
-        tuple(init),
-        tuple(xs),
-        tuple(every[: step.carry]),
-        tuple(every[step.carry :]),
-    )
-    everywhere = (True,) * len(lanes)
-    shares = adjoint_p.bind(
-        *primals, *given, step=step, length=length, reverse=reverse, lanes=lanes,
-        masks=(*masks[:count], *(everywhere for _ in given)), wanted=wanted,
-    )  # fmt: skip
-    share, results = iter(shares), []
-    for slot, flag in zip(slots, asked, strict=True):
-        if slot is not None:
-            results.append(_sum_over(next(share), slot[1]) if flag else None)
+        shares = [
+            s for s, flag in zip(shares, [a for a, f in zip(asked, nonzero, strict=True) if f], strict=True) if flag
+        ]
+    else:
+        shares = adjoint_p.bind(
+            *operands[:count], *given, step=step, length=length, reverse=reverse, lanes=lanes,
+            masks=(*masks[:count], *((True,) * len(lanes) for _ in given)), wanted=_gradient(step, asked, flowing),
+        )  # fmt: skip
+    share = iter(shares)
+    pairs = zip(slots, asked, strict=True)
+    results = [_sum_over(next(share), slot[1]) if flag else None for slot, flag in pairs if slot is not None]
     return [None] * count + results + [None] * len(slopes)
+
+
+def _gradient(step: Traced, asked: Sequence[bool], flowing: Iterable[int]) -> Wanted:
+    """The cotangents of the operands `asked` for, and nothing else, given those of the results `flowing`."""
+    consts, init, xs = (tuple(part) for part in step.parts(asked))
+    given = [i in set(flowing) for i in range(len(step.closed.out_avals))]
+    nothing = (False,) * len(given)
+    carried = step.carry
+    return Wanted(
+        nothing[:carried], nothing[carried:], consts, init, xs, tuple(given[:carried]), tuple(given[carried:])
+    )
 
 
 def _rollout_transpose(
@@ -213,25 +207,15 @@ def _rollout_transpose(
 ):
     """A rollout that is linear in some operands has the same derivative everywhere, so also where they are 0."""
     asked = [ad.is_undefined_primal(o) for o in operands]
+    if not is_linear(step, asked):
+        raise NotImplementedError("the transpose of a fused rollout that is not linear in what is asked for")
     filled = [jnp.zeros(o.aval.shape, o.aval.dtype) if ad.is_undefined_primal(o) else o for o in operands]
+    returned = [i for i, f in enumerate((*wanted.carry, *wanted.ys)) if f]
+    flowing = [i for i, c in zip(returned, cotangents, strict=True) if type(c) is not ad.Zero]
     given = [c for c in cotangents if type(c) is not ad.Zero]
-    results = iter([type(c) is not ad.Zero for c in cotangents])
-    every = [next(results) if f else False for f in (*wanted.carry, *wanted.ys)]
-    consts, init, xs = step.parts(asked)
-    nothing = (False,) * len(step.closed.out_avals)
-    backward = Wanted(
-        nothing[: step.carry],
-        nothing[step.carry :],
-        tuple(consts),
-        tuple(init),
-        tuple(xs),
-        tuple(every[: step.carry]),
-        tuple(every[step.carry :]),
-    )
-    everywhere = (True,) * len(lanes)
     shares = iter(adjoint_p.bind(
         *filled, *given, step=step, length=length, reverse=reverse, lanes=lanes,
-        masks=(*masks, *(everywhere for _ in given)), wanted=backward,
+        masks=(*masks, *((True,) * len(lanes) for _ in given)), wanted=_gradient(step, asked, flowing),
     ))  # fmt: skip
     return [_sum_over(next(shares), mask) if flag else None for flag, mask in zip(asked, masks, strict=True)]
 
@@ -241,15 +225,14 @@ def _sum_over(share: Any, mask: Mask) -> Any:
     return jnp.sum(share, tuple(i for i, differs in enumerate(mask) if not differs))
 
 
-def _unused_rollout(used: Sequence[bool], *more: Any):
+def _without_unused(used: Sequence[bool], *more: Any):
     """Dead code: results that nobody reads are not computed. The equation is the last argument (JAX 0.12 added one)."""
     eqn = more[-1]
     if not any(used):
         return [False] * len(eqn.invars), None
     flags, ports = iter(used), tuple(eqn.params["wanted"])
-    results = 5 if eqn.primitive is adjoint_p else 2  # so many say what is returned; the others, what is given
-    kept = [*(tuple(f and next(flags) for f in port) for port in ports[:results]), *ports[results:]]
-    wanted, outvars = Wanted(*kept), [v for v, f in zip(eqn.outvars, used, strict=True) if f]
+    kept = (tuple(f and next(flags) for f in port) for port in ports[:RETURNED])
+    wanted, outvars = Wanted(*kept, *ports[RETURNED:]), [v for v, f in zip(eqn.outvars, used, strict=True) if f]
     if eqn.primitive is adjoint_p and not wanted.gradient:
         step = eqn.params["step"]
         count = step.consts + step.carry + step.xs
@@ -259,15 +242,15 @@ def _unused_rollout(used: Sequence[bool], *more: Any):
     return [True] * len(eqn.invars), eqn.replace(outvars=outvars, params=dict(eqn.params, wanted=wanted))
 
 
-def _lower(reference: Callable[..., Callable[..., list[Any]]]) -> Callable[..., Any]:
-    """On the CPU: a call of the kernel, or where there can be none, of the reference."""
+def _lower(call: Callable[..., kernels.Call], reference: Callable[..., Callable[..., list[Any]]]) -> Callable[..., Any]:
+    """A call of a backend's kernel, or where there can be none, of the reference."""
 
     def rule(ctx: mlir.LoweringRuleContext, *operands: Any, **params: Any):
         def run(*values):
             if not all(params["lanes"]):
                 return reference(**params)(*values)
             try:
-                kernel = kernels.call(**params)
+                kernel = call(**params)
             except (Unfusable, AbiError) as problem:
                 warn_once(problem)
                 return reference(**params)(*values)
@@ -306,19 +289,19 @@ rollout_p = _define(
     _rollout_types,
     rollout_reference,
     _rollout_jvp,
-    _lower(rollout_reference),
+    _lower(kernels.call, rollout_reference),
 )
 adjoint_p = _define(
     "fused_adjoint",
     _adjoint_types,
     adjoint_reference,
     _adjoint_jvp,
-    _lower(adjoint_reference),
+    _lower(kernels.call, adjoint_reference),
 )
 tangent_p = _define(
     "fused_tangent", _tangent_types, tangent_reference, _tangent_jvp,
     mlir.lower_fun(lambda *o, **p: tangent_as_rollout(o, rollout=rollout_p.bind, **p), multiple_results=True),
 )  # fmt: skip
 ad.primitive_transposes[tangent_p] = _tangent_transpose
-pe.dce_rules.update({rollout_p: _unused_rollout, adjoint_p: _unused_rollout})
+pe.dce_rules.update({rollout_p: _without_unused, adjoint_p: _without_unused})
 ad.primitive_transposes[rollout_p] = _rollout_transpose

@@ -1,5 +1,6 @@
 """`fuse.scan`: what `jax.lax.scan` does, as one kernel."""
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -27,23 +28,34 @@ class Prepared(NamedTuple):
     out_tree: Any
 
 
-def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, length: int | None = None) -> tuple[Any, Any]:
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+) -> tuple[Any, Any]:
     """Run `f(carry, x) -> (carry, y)` over the leading axis of `xs`: a drop-in for `jax.lax.scan`.
 
     The whole loop becomes one native kernel, and so does its gradient. Meant for steps on small arrays (a state of a
     few to a hundred numbers) that are repeated many times and for many particles: under `jax.vmap` every batch
     member is a lane of the same kernel, spread over the vector units and cores of the CPU.
 
-    Works under `jit`, `vmap`, `grad`, `jvp` and inside other control flow, for float32 and float64. Arrays that `f`
-    closes over are differentiated and batched like arguments. Accumulate what you need (a likelihood) in the carry and
-    return `None` for `y`: then no states are written. A step that cannot be fused runs as `jax.lax.scan`, with one
-    `FallbackWarning` that says why; `fuse.explain` says more.
+    Works under `jit`, `vmap`, `grad`, `jvp` and inside other control flow, for float32 and float64. Call it under
+    `jit`: outside, the step is traced again at each call. Arrays that `f` closes over are differentiated and batched
+    like arguments. Accumulate what you need (a likelihood) in the carry and return `None` for `y`: then no states are
+    written. A step that cannot be fused runs as `jax.lax.scan`, with one `FallbackWarning` that says why;
+    `fuse.explain` says more. On a GPU or TPU it runs as `jax.lax.scan`, too. What is wrong with the arguments is the
+    error that `jax.lax.scan` gives.
 
     Args:
         f: the step. Carry and `y` are pytrees of arrays; the carry keeps its shapes and dtypes.
         init: the carry before the first step.
         xs: pytree of arrays with a leading axis of `length`, or None.
         length: the number of steps; needed where `xs` is None.
+        reverse: run from the last row of `xs` to the first.
+        unroll: for `jax.lax.scan`, where that runs; the kernel is one loop whatever it says.
 
     Returns:
         The carry after the last step, and all `y` stacked.
@@ -63,24 +75,26 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, length: i
         [-0.856  0.144] [1. 1.]
 
     """
+    plain = functools.partial(jax.lax.scan, f, init, xs, length, reverse, unroll)
     if jax.config.jax_disable_jit:  # pyright: ignore[reportAttributeAccessIssue]  JAX adds it as it starts
-        return jax.lax.scan(f, init, xs, length=length)
+        return plain()
     try:
         prepared = prepare(f, init, xs, length)
         prepared.step.marked  # noqa: B018  what cannot be fused is found out here, near the user's code
     except NotOurs:
-        return jax.lax.scan(f, init, xs, length=length)
+        return plain()
     except Unfusable as problem:
         warn_once(problem)
-        return jax.lax.scan(f, init, xs, length=length)
+        return plain()
     step, operands, length, out_tree = prepared
     if not step.closed.out_avals:
         return jax.tree.unflatten(out_tree, [])
     wanted = Wanted(carry=(True,) * step.carry, ys=(True,) * len(step.y_avals))
     operands = _alike_over_mesh(operands)
     outputs = rollout_p.bind(
-        *operands, step=step, length=length, reverse=False, lanes=(), masks=((),) * len(operands), wanted=wanted
-    )
+        *operands,
+        step=step, length=length, reverse=bool(reverse), lanes=(), masks=((),) * len(operands), wanted=wanted,
+    )  # fmt: skip
     return jax.tree.unflatten(out_tree, outputs)
 
 
@@ -114,6 +128,8 @@ def prepare(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, length
         flat_init = [_promoted(v, a) for v, a in zip(flat_init, returned, strict=True)]
     else:
         raise NotOurs
+    if any(kind == jax.sharding.AxisType.Explicit for kind in jax.sharding.get_abstract_mesh().axis_types):
+        raise Unfusable("arrays on a mesh whose axes are explicit", advice="call it inside jax.shard_map")
     if closed.effects:
         names = ", ".join(sorted(str(e) for e in closed.effects))
         raise Unfusable(f"a step with side effects ({names})", advice="take prints and callbacks out of the step")
@@ -141,7 +157,7 @@ def _promoted(value: Any, returned: Any) -> Any:
     aval = jax.typeof(value)
     if aval.shape != returned.shape or (aval.dtype != returned.dtype and not aval.weak_type):
         raise NotOurs
-    return jax.lax.convert_element_type(value, returned.dtype) if aval.weak_type else value
+    return value if aval.dtype == returned.dtype else jax.lax.convert_element_type(value, returned.dtype)
 
 
 def _close(closed: Any) -> tuple[Any, list[Any]]:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .graph import DTYPES, Graph, is_float
-from .scalarise import Array, each, kind_of
+from .folding import DTYPES, is_float
+from .graph import Graph
+from .nodes import Array, each, kind_of
 from .unfusable import Unfusable
 
 

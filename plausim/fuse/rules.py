@@ -13,11 +13,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .graph import DTYPES, Graph, is_float
+from .folding import DTYPES, is_float
+from .graph import Graph
 from .indexing import INDEXING
 from .linear import LINEAR_ALGEBRA
+from .nodes import Array, constants, each, kind_of
 from .reductions import REDUCTIONS
-from .scalarise import Array, constants, each, kind_of
 from .unfusable import Unfusable
 
 # ---- one number at a time
@@ -61,11 +62,35 @@ def _is_finite(g: Graph, eqn: Any, a: Array) -> Array:
 
 
 def _clamp(g: Graph, eqn: Any, low: Array, x: Array, high: Array) -> Array:
-    def clamp(lo: int, n: int, hi: int) -> int:  # as lax.clamp: NaN stays, and the derivative is 0 on the limits too
+    def clamp(lo: int, n: int, hi: int) -> int:  # as lax.clamp: NaN stays, and on the limits all derivatives are 0
         inside = g.apply("and", g.apply("lt", lo, n), g.apply("lt", n, hi))
-        return g.apply("min", g.apply("max", g.gate(n, inside), lo), hi)
+        below, above = g.apply("and", g.apply("lt", n, lo), g.apply("lt", lo, hi)), g.apply("lt", hi, n)
+        return g.apply("min", g.apply("max", g.gate(n, inside), g.gate(lo, below)), g.gate(hi, above))
 
     return each(clamp, low, x, high)
+
+
+def _in_order(op: str) -> Callable[..., Array]:
+    """Comparison in the order of all numbers: -NaN, -inf, ..., -0, 0, ..., inf, NaN."""
+
+    def rank(g: Graph, n: int) -> int:
+        kind = g.nodes[n].kind
+        if not is_float(kind):
+            return n
+        whole = "i" + kind[1:]
+        bits, width = g.bitcast(n, whole), int(kind[1:])
+        sign = g.apply("shift_right_arithmetic", bits, g.const(whole, width - 1))
+        return g.apply("xor", bits, g.apply("and", sign, g.const(whole, 2 ** (width - 1) - 1)))
+
+    return lambda g, eqn, a, b: each(lambda x, y: g.apply(op, rank(g, x), rank(g, y)), a, b)
+
+
+def _platform(g: Graph, eqn: Any) -> Array:
+    """Which branch of a `lax.platform_dependent` is for the CPU: kernels run nowhere else yet."""
+    places = [i for i, names in enumerate(eqn.params["platforms"]) if names is None or "cpu" in names]
+    if not places:
+        raise Unfusable("a branch for other platforms than the CPU")
+    return constants(g, np.array(places[0], np.int32))
 
 
 def _select_n(g: Graph, eqn: Any, which: Array, *cases: Array) -> Array:
@@ -188,7 +213,7 @@ RULES: dict[str, Callable[..., Any]] = {
     "add_any": _elementwise("add"), "square": lambda g, eqn, a: each(lambda n: g.mul(n, n), a),
     "div": _div, "integer_pow": _integer_pow, "pow": _pow, "round": _round, "is_finite": _is_finite,
     "clamp": _clamp, "select_n": _select_n, "convert_element_type": _convert, "bitcast_convert_type": _bitcast,
-    "stop_gradient": _stop,
+    "stop_gradient": _stop, "lt_to": _in_order("lt"), "le_to": _in_order("le"), "platform_index": _platform,
     "stack": _stack,
     "pad": _pad,
     "broadcast_in_dim": _broadcast_in_dim, "reshape": _reshape, "transpose": _transpose,

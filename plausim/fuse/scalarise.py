@@ -12,43 +12,14 @@ import jax
 import numpy as np
 from jax.extend import core as jex
 
-from .graph import DTYPES, KINDS, Graph, is_float
+from .folding import DTYPES, is_float
+from .graph import Graph
+from .nodes import Array, constants, each
+from .rules import RULES
 from .unfusable import Unfusable
 
-Array = np.ndarray  # of node positions
 SHARED_BY_TIES = frozenset({"reduce_max", "reduce_min"})  # JAX divides the cotangent among all that are largest
 MOST_TURNS = 10_000  # of an inner loop
-
-
-def kind_of(aval: Any) -> str:
-    """The kind of number in an array of this type."""
-    kind = KINDS.get(np.dtype(aval.dtype)) if not jax.dtypes.issubdtype(aval.dtype, jax.dtypes.extended) else None
-    if kind is None:
-        raise Unfusable(f"numbers of type {aval.dtype}", advice="use float32, float64, integers or bools")
-    return kind
-
-
-def constants(graph: Graph, values: Any) -> Array:
-    """Known numbers as nodes."""
-    values = np.asarray(values)
-    kind = KINDS.get(values.dtype)
-    if kind is None:
-        raise Unfusable(f"numbers of type {values.dtype}", advice="use float32, float64, integers or bools")
-    flat = [graph.const(kind, v) for v in values.ravel().tolist()]
-    return np.array(flat, np.int32).reshape(values.shape)
-
-
-def known(graph: Graph, array: Array) -> np.ndarray | None:
-    """The numbers of an array of constants; None when one of them is not known."""
-    values = [graph.value(n) for n in array.ravel().tolist()]
-    return None if any(v is None for v in values) else np.array(values).reshape(array.shape)
-
-
-def each(function: Callable[..., int], first: Array, *more: Array) -> Array:
-    """A function of single nodes, over arrays of them."""
-    arrays = tuple(np.broadcast_arrays(first, *more)) if more else (first,)
-    flat = [function(*nodes) for nodes in zip(*(a.ravel().tolist() for a in arrays), strict=True)]
-    return np.array(flat, np.int32).reshape(arrays[0].shape)
 
 
 def scalarise(graph: Graph, closed: Any, arguments: Sequence[Array], markers: bool = True) -> list[Array]:
@@ -78,8 +49,6 @@ def _number(literal: Any) -> np.ndarray:
 
 
 def _equation(graph: Graph, eqn: Any, inputs: list[Array], markers: bool) -> list[Array]:
-    from .rules import RULES  # the rules are written in terms of this module
-
     name = eqn.primitive.name
     if name in CONTROL:
         return CONTROL[name](graph, eqn, inputs, markers)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .graph import DTYPES
+from .folding import DTYPES
 from .ir import Writer
 
 ALIGN = 64

@@ -18,9 +18,11 @@ from jax import core
 from jax.extend import core as jex
 
 from .derive import pullback
-from .graph import Graph, is_float, needed
+from .folding import is_float
+from .graph import Graph, needed
+from .nodes import kind_of
 from .plan import Ports
-from .scalarise import kind_of, scalarise
+from .scalarise import scalarise
 from .unfusable import Unfusable
 
 MOST_PATTERN = 4096  # numbers of a closed-over array that are looked at for exact 0, 1, -1

@@ -2,9 +2,9 @@
 
 A turn is taken off by n multiples of pi / 2 in three parts (Cody and Waite): n times the first part is subtracted
 exactly by fma, and the parts are all positive so that -0.0 keeps its sign. The quadrant is read from the low bits of
-the sum that rounded n. Good to 2.2 ulp up to abs(x) = 1e4, to 3 / 10^7 up to 1e6 in f32 and to 4 / 10^16 up to 3e14
-in f64. Beyond some 2e6 (3e14) n loses its last bits; neighbouring floats then lie a good part of a turn apart, and
-the answer is some number in [-1, 1].
+the sum that rounded n. Good to 2.2 ulp up to abs(x) = 1e4, to 5 / 10^7 up to 2e6 in f32 and to 5 / 10^15 up to 1e15
+in f64. Beyond, n loses its last bits; neighbouring floats then lie a good part of a turn apart, and the answer is some
+number in [-1, 1].
 """
 
 import math

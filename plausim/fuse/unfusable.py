@@ -6,7 +6,7 @@ from typing import Any
 
 import jax
 
-_LIBRARY = (os.path.dirname(os.path.dirname(jax.__file__)) + os.sep + "jax", os.path.dirname(os.path.dirname(__file__)))
+_LIBRARY = tuple(os.path.dirname(file) + os.sep for file in (jax.__file__, __file__))  # whose lines are not the user's
 
 
 class FallbackWarning(UserWarning):

@@ -15,7 +15,7 @@ from . import abi
 
 _MESSAGES = {
     "meta": "plausim: operand 0 of a fused kernel must be a vector of at least 3 integers (s64 or s32).",
-    "memory": "plausim: out of memory for the scratch of a fused kernel; use fewer lanes at once or more checkpoints.",
+    "memory": "plausim: no memory for a fused kernel to work in; lower PLAUSIM_FUSE_MEMORY or PLAUSIM_FUSE_THREADS.",
 }
 
 # The job: two counters on cache lines of their own, since all workers write them; then what nobody changes.

@@ -52,7 +52,17 @@ def draw_climb(
     axes.plot(*answers.T, "o", ms=12, color=ORANGE, mec="black", mew=0.8, label=f"{len(answers)} reached the best fit")
     axes.plot(*truth, "*", ms=8, color="white", mec="black", mew=0.7, label="truth")
     if len(stuck):
-        axes.plot(*stuck.T, "X", ms=8, color=SKY, mec="black", mew=0.8, label=f"{len(stuck)} did not", clip_on=False)
+        axes.plot(
+            *stuck.T,
+            "X",
+            ms=8,
+            color=SKY,
+            mec="black",
+            mew=0.8,
+            alpha=0.8,
+            label=f"{len(stuck)} did not",
+            clip_on=False,
+        )
     axes.set_xlim(grid[0][0], grid[0][-1])
     axes.set_ylim(grid[1][0], grid[1][-1])
     axes.set_aspect("equal")

@@ -33,6 +33,10 @@ BAD = {  # a call that must fail, and what the message must name
         lambda scan: scan(lambda c, x: (c.astype("float64"), None), jnp.asarray(START), None, 2),
         "float32 float64",
     ),
+    "two parts that do not promote together": (
+        lambda scan: scan(lambda c, _: ((c[0] + c[1], c[1] * np.float32(1.0)), None), (0.0, 0), None, 3),
+        "float32 float64",
+    ),
     "shape of the carry changes": (
         lambda scan: scan(lambda c, x: (jnp.stack([c, c]), None), START, None, 2),
         r"float32\[\] float32\[2\]",

@@ -362,3 +362,22 @@ def test_a_closed_over_numpy_array_that_changes(dtype):
     for _ in range(3):
         agree(fuse.scan(step, jnp.ones(3, dtype), None, length=4), lax.scan(step, jnp.ones(3, dtype), None, length=4))
         offsets += 0.25
+
+
+def test_reverse_and_unroll():
+    xs = jnp.arange(5.0)
+
+    def run(scan, xs):
+        return scan(lambda c, x: (0.9 * c + x, c * x), 1.0, xs, reverse=True, unroll=2)
+
+    same(run, xs)
+    same(lambda scan, xs: jax.grad(lambda xs: run(scan, xs)[0])(xs), xs)
+
+
+def test_linear_transpose():
+    def run(f):
+        return lambda x: fuse.scan(lambda c, _: (f(c), None), x, None, 3)[0]
+
+    assert jax.linear_transpose(run(lambda c: 2.0 * c), 1.0)(1.0) == (8.0,)
+    with pytest.raises(NotImplementedError, match="not linear"):
+        jax.linear_transpose(run(jnp.sin), 1.0)(1.0)

@@ -248,3 +248,79 @@ def test_overflow_of_a_diverging_rollout():
         return run(scan, starts), jax.vmap(jax.grad(lambda start: run(scan, start)[0]))(starts)
 
     same(function, starts)
+
+
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+ON_INTEGERS = {
+    "div": lax.div, "rem": lax.rem, "or": lax.bitwise_or, "and": lax.bitwise_and, "xor": lax.bitwise_xor,
+    "left": lax.shift_left, "right": lax.shift_right_logical, "right with sign": lax.shift_right_arithmetic,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("operation", ON_INTEGERS.values(), ids=ON_INTEGERS.keys())
+def test_integers_known_and_computed(operation, dtype):
+    """What is folded while the step is compiled, and what the kernel computes: one answer."""
+    info = np.iinfo(dtype)
+    values = [np.array(v).astype(dtype)[()] for v in (0, 1, 3, 7, info.max, info.max - 5, info.min, info.min + 1, -1)]
+    pairs = [(a, b) for a in values for b in values]
+
+    def known(c, x):
+        return c, jnp.stack([operation(lax.full((), a), lax.full((), b)) for a, b in pairs])
+
+    def computed(c, x):
+        return c, operation(*x)
+
+    given = tuple(jnp.array(p) for p in zip(*pairs, strict=True))
+    expected = jax.jit(lax.scan, static_argnums=0)(computed, 0, given)[1]
+    np.testing.assert_array_equal(fuse.scan(computed, 0, given)[1], expected)
+    np.testing.assert_array_equal(fuse.scan(known, 0, None, 1)[1][0], expected)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_or_of_many(dtype):
+    values = jnp.array([[1, 2, 4], [3, 64, 0]], dtype)
+    same(lambda scan: scan(lambda c, x: (c | x[0], lax.reduce_or(x, (0,))), values[0, 0], values))
+
+
+KINKS = {  # of three floats; the derivative where they are equal
+    "abs of minus": lambda x, y, z: jnp.abs(-x),
+    "abs of a difference, met the other way round": lambda x, y, z: 3.0 * (y - x) + jnp.abs(x - y),
+    "clamp": lax.clamp,
+}
+
+
+@pytest.mark.parametrize("function", KINKS.values(), ids=KINKS.keys())
+def test_gradient_where_arguments_are_equal(function):
+    for at in ((0.0, 0.0, 1.0), (1.0, 1.0, 2.0), (0.0, 1.0, 1.0), (0.0, 1.0, 2.0), (2.0, 1.0, 3.0), (0.0, 5.0, 2.0)):
+
+        def loss(scan, *xyz):
+            return scan(lambda c, _: (c + function(*xyz), None), 0.0, None, 2)[0]
+
+        expected, found = (jax.grad(partial(loss, scan), (0, 1, 2))(*at) for scan in (lax.scan, fuse.scan))
+        np.testing.assert_array_equal(found, expected)
+
+
+MATRICES = {
+    "positive definite": [[2.0, 1.0], [1.0, 2.0]],
+    "indefinite": [[1.0, 2.0], [2.0, 1.0]],
+    "singular": [[1.0, 1.0], [1.0, 1.0]],
+    "a row of zeros": [[0.0, 1.0, 2.0], [0.0, 0.0, 0.0], [0.0, 3.0, 4.0]],
+}
+
+
+@pytest.mark.parametrize("matrix", MATRICES.values(), ids=MATRICES.keys())
+def test_matrices_that_have_no_factors(matrix):
+    """NaN where LAPACK gives NaN: code asks for it."""
+
+    def step(c, _):
+        return c, (jnp.linalg.cholesky(c), lax.linalg.lu(c), jnp.linalg.solve(c, jnp.ones(len(c))))
+
+    same(lambda scan: scan(step, jnp.array(matrix), None, 1)[1])
+
+
+@pytest.mark.parametrize("factor", [1e30, 1e-30])
+def test_known_factors_do_not_overflow(factor):
+    """Two factors become one only where nothing is lost; XLA itself multiplies 1e30 by 1e30."""
+    k, x = np.float32(factor), np.float32(1 / factor)
+    assert fuse.scan(lambda c, _: (k * (k * c), None), x, None, 1)[0] == k

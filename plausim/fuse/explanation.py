@@ -13,7 +13,7 @@ from .kernels import Wanted
 from .public import NotOurs, prepare
 from .rules import RULES
 from .scalarise import CONTROL
-from .step import Traced
+from .step import Traced, is_floating
 from .tape import COSTS
 from .unfusable import Unfusable
 
@@ -23,19 +23,34 @@ MOVES = frozenset({"const", "input", "gate", "stop", "custom"})
 
 @dataclass(frozen=True)
 class Explanation:
-    """Counts are of one step; pairs are (arithmetic, trigonometric). Empty where the step does not fuse."""
+    """What `explain` found; print it. Counts are of one step, and zero where the step does not fuse.
+
+    Attributes:
+        problems: what stands in the way of fusing the step; empty where it fuses.
+        raw: operations as the step is written, zeros and all.
+        forward: arithmetic and trigonometric operations that are left of it.
+        adjoint: the same of its derivative, from a state and the cotangent of the next one to all cotangents.
+        in_loop: operations left in the loop of a rollout, and of its gradient.
+        once: operations before the loop.
+        registers: the most values alive at once, forward and on the way back.
+        tape: numbers that the gradient keeps of a step.
+        lanes: simulations that run side by side in a vector.
+        per_second: vector operations a second that one core reaches, measured.
+        seconds: for a step of one vector of lanes at that speed, without and with gradient.
+
+    """
 
     problems: tuple[Unfusable, ...]
-    raw: int  # operations as the step is written, zeros and all
+    raw: int
     forward: tuple[int, int] = (0, 0)
-    adjoint: tuple[int, int] = (0, 0)  # from a state and the cotangent of the next one to all cotangents
-    in_loop: tuple[int, int] = (0, 0)  # left in the loop of a rollout, and of its gradient
-    once: int = 0  # computed once before the loop
-    registers: tuple[int, int] = (0, 0)  # values alive at once: forward, and on the way back
-    tape: int = 0  # numbers that the gradient keeps of a step
-    lanes: int = 0  # that run side by side in a vector
-    per_second: float = 0.0  # vector operations, measured
-    seconds: tuple[float, float] = (0.0, 0.0)  # for a step of one vector of lanes at that speed
+    adjoint: tuple[int, int] = (0, 0)
+    in_loop: tuple[int, int] = (0, 0)
+    once: int = 0
+    registers: tuple[int, int] = (0, 0)
+    tape: int = 0
+    lanes: int = 0
+    per_second: float = 0.0
+    seconds: tuple[float, float] = (0.0, 0.0)
 
     @property
     def fuses(self) -> bool:
@@ -45,7 +60,8 @@ class Explanation:
         if self.problems:
             lines = ["This step does not fuse; fuse.scan runs it as jax.lax.scan. What stands in the way:"]
             lines += [f"  - {problem}" for problem in self.problems]
-            return "\n".join([*lines, f"Operations before simplification: {self.raw:,}."])
+            counted = [f"Operations before simplification: {self.raw:,}."] if self.raw else []
+            return "\n".join([*lines, *counted])
         plain, graded = (s * 1e9 for s in self.seconds)
         in_loop, in_gradient = self.in_loop
         there, back = self.registers
@@ -89,30 +105,26 @@ def explain(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, length
     step = prepared.step
     raw = sum(_written(e) for e in _equations(step.closed.jaxpr))
     try:
-        g, _ = step.marked
-        forward, backward = kernels.planned(step, _everything(step))[2:]
+        graph, _, graded, backward = kernels.planned(step, _everything(step))
     except Unfusable as problem:
         return Explanation(_problems(step, problem), raw)
-    adjoint = step.adjoint_nodes
-    kinds = {g.nodes[n].kind for n in forward.body}
-    kind = "f64" if "f64" in kinds else "f32"
+    back = backward.body if backward else ()
+    kind = "f64" if any(graph.nodes[n].kind == "f64" for n in graded.body) else "f32"
     speed = peak.vector_operations_per_second(kind)
-    plain_graph, _, plain, _ = kernels.planned(step, Wanted((True,) * step.carry, (True,) * len(step.y_avals)))
-    there = _cost(plain_graph, plain.body)
+    g, ports, plain, _ = kernels.planned(step, Wanted((True,) * step.carry, (True,) * len(step.y_avals)))
     return Explanation(
-        (), raw, _count(plain_graph, needed(plain_graph, _outputs(step.plain[1]))), _count(g, adjoint),
-        in_loop=(sum(_count(plain_graph, plain.body)), sum(_count(g, forward.body)) + sum(_count(g, backward.body))),
-        once=sum(_count(plain_graph, plain.before)),
-        registers=(_alive(plain_graph, plain.body), _alive(g, backward.body)),
-        tape=len(forward.tape), lanes=peak.lanes_of(kind), per_second=speed,
-        seconds=(there / speed, (_cost(g, forward.body) + _cost(g, backward.body)) / speed),
+        (), raw, _count(g, needed(g, [*ports.carry_out, *ports.ys])), _count(step.marked[0], step.adjoint_nodes),
+        in_loop=(sum(_count(g, plain.body)), sum(_count(graph, graded.body)) + sum(_count(graph, back))),
+        once=sum(_count(g, plain.before)),
+        registers=(_alive(g, plain.body), _alive(graph, back)),
+        tape=len(graded.tape), lanes=peak.lanes_of(kind), per_second=speed,
+        seconds=(_cost(g, plain.body) / speed, (_cost(graph, graded.body) + _cost(graph, back)) / speed),
     )  # fmt: skip
 
 
 def _everything(step: Traced) -> Wanted:
     """Value and gradient by all that floats, where the carry is what counts."""
-    floats = [kernels.kind_of(a)[0] == "f" for a in step.closed.in_avals]
-    outs = [kernels.kind_of(a)[0] == "f" for a in step.closed.out_avals]
+    floats, outs = ([is_floating(a) for a in avals] for avals in (step.closed.in_avals, step.closed.out_avals))
     border = step.consts + step.carry
     return Wanted(
         (True,) * step.carry, (True,) * len(step.y_avals),
@@ -121,19 +133,19 @@ def _everything(step: Traced) -> Wanted:
     )  # fmt: skip
 
 
-def _outputs(ports: Any) -> list[int]:
-    return [*ports.carry_out, *ports.ys]
+def _computed(g: Graph, nodes: Iterable[int]) -> list[str]:
+    """The operations that cost something."""
+    return [g.nodes[n].op for n in nodes if g.nodes[n].op not in MOVES]
 
 
 def _count(g: Graph, nodes: Iterable[int]) -> tuple[int, int]:
-    ops = [g.nodes[n].op for n in nodes if g.nodes[n].op not in MOVES]
+    ops = _computed(g, nodes)
     trigonometric = sum(op in TRIGONOMETRIC for op in ops)
     return len(ops) - trigonometric, trigonometric
 
 
 def _cost(g: Graph, nodes: Iterable[int]) -> float:
-    ops = [g.nodes[n].op for n in nodes if g.nodes[n].op not in MOVES]
-    return float(sum(COSTS.get(op, 1) for op in ops))
+    return float(sum(COSTS.get(op, 1) for op in _computed(g, nodes)))
 
 
 def _alive(g: Graph, nodes: Iterable[int]) -> int:
