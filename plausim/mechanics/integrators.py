@@ -1,0 +1,80 @@
+"""How a state moves on by one time step: one table, `INTEGRATORS`. A state is the positions, then the velocities.
+
+integrate: (model, q, qd, ctrl, h) -> q, qd
+"""
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .actuators import Control, actuation, resistance
+from .contacts import contact_forces
+from .dynamics import aba, per_velocity
+from .forces import passive
+from .joints import JOINTS, parts, sizes
+from .kinematics import Dof, Position
+from .model import Model
+
+State = Float[Array, " state"]
+Time = Float[Array, ""]
+Integrate = Callable[[Model, Position, Dof, Control, Time], tuple[Position, Dof]]
+
+
+def accelerations(
+    model: Model, q: Position, qd: Dof, ctrl: Control, implicit: list[Float[Array, ""]] | None = None
+) -> Dof:
+    """Under everything that acts: gravity, actuators, the joints' own forces, contacts."""
+    tau = passive(model, q, qd) + actuation(model, q, qd, ctrl)
+    return aba(model, q, qd, tau, contact_forces(model, q, qd), implicit)
+
+
+def advance(model: Model, q: Position, qd: Dof, h: Time) -> Position:
+    """Positions after a time h at constant velocities."""
+    kinds = model.joints.kind
+    moved = [JOINTS[k].advance(q[p.positions], h * qd[p.velocities]) for k, p in zip(kinds, parts(kinds), strict=True)]
+    return jnp.concatenate([jnp.zeros(0, q.dtype), *moved])
+
+
+def euler(model: Model, q: Position, qd: Dof, ctrl: Control, h: Time) -> tuple[Position, Dof]:
+    """Semi-implicit: the new velocities move the positions (`eq:dynamics`)."""
+    qd = qd + h * accelerations(model, q, qd, ctrl)
+    return advance(model, q, qd, h), qd
+
+
+def damped(model: Model, q: Position, qd: Dof, ctrl: Control, h: Time) -> tuple[Position, Dof]:
+    """The same with the damping at the new velocities, (M + h D) qdd = tau - D qd: stable at any damping."""
+    implicit = [h * d for d in per_velocity(model, model.joints.damping)]
+    qd = qd + h * accelerations(model, q, qd, ctrl, implicit)
+    return advance(model, q, qd, h), qd
+
+
+def implicit(model: Model, q: Position, qd: Dof, ctrl: Control, h: Time) -> tuple[Position, Dof]:
+    """The same with what the actuators' forces lose with speed, too; each joint by itself."""
+    slopes = zip(per_velocity(model, model.joints.damping), resistance(model, ctrl), strict=True)
+    qd = qd + h * accelerations(model, q, qd, ctrl, [h * (d + r) for d, r in slopes])
+    return advance(model, q, qd, h), qd
+
+
+def rk4(model: Model, q: Position, qd: Dof, ctrl: Control, h: Time) -> tuple[Position, Dof]:
+    """Runge and Kutta's of fourth order, the control held."""
+    speeds, rates = [qd], [accelerations(model, q, qd, ctrl)]
+    for part in (0.5, 0.5, 1.0):
+        there = advance(model, q, speeds[-1], part * h)
+        speeds.append(qd + part * h * rates[-1])
+        rates.append(accelerations(model, there, speeds[-1], ctrl))
+    mean = lambda k: (k[0] + 2.0 * k[1] + 2.0 * k[2] + k[3]) / 6.0  # noqa: E731
+    return advance(model, q, mean(speeds), h), qd + h * mean(rates)
+
+
+INTEGRATORS: dict[str, Integrate] = {"euler": euler, "damped": damped, "implicit": implicit, "rk4": rk4}
+
+
+def step(model: Model, state: State, ctrl: Control) -> State:
+    """The state one time step later, in the model's substeps: the paper's f_step."""
+    count, _ = sizes(model.joints.kind)
+    q, qd = state[:count], state[count:]
+    integrate, h = INTEGRATORS[model.integrator], model.timestep / model.substeps
+    for _ in range(model.substeps):
+        q, qd = integrate(model, q, qd, ctrl, h)
+    return jnp.concatenate([q, qd])

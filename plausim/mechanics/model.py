@@ -1,0 +1,157 @@
+"""What a robot is: bodies in a tree, hung from each other by joints, with everything that acts on them.
+
+Every physical number is a leaf, an array with one row for each element: all of them can be inferred, and changing one
+compiles nothing anew. Names, kinds and who hangs from whom are structure, and static. Frames are MuJoCo's: a body's
+frame stands in its parent's at `pos` with its axes along the columns of `turn` when its joints are at their reference
+positions; what belongs to a body (joints, sites, geoms, its centre of mass) is placed in the body's frame.
+"""
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+Leaf = Array | np.ndarray
+WORLD = -1  # the parent of a body that hangs from nothing
+
+
+def structure(**options: Any) -> Any:
+    """A static field."""
+    return field(metadata={"static": True}, **options)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Bodies:
+    """Rigid bodies, parents before children."""
+
+    name: tuple[str, ...] = structure()
+    parent: tuple[int, ...] = structure()
+    pos: Float[Leaf, "body 3"]  # m
+    turn: Float[Leaf, "body 3 3"]
+    tilt: Float[Leaf, "body 3"]  # rad, a further turn about the body's own x, y, z: zero in a file
+    mass: Float[Leaf, " body"]  # kg
+    com: Float[Leaf, "body 3"]  # m
+    inertia: Float[Leaf, "body 6"]  # kg m^2, about the centre of mass: xx, yy, zz, xy, xz, yz
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Joints:
+    """What moves; several on one body act one after the other. In N and m for slides, in N m and rad for the others."""
+
+    name: tuple[str, ...] = structure()
+    kind: tuple[str, ...] = structure()  # a key of `joints.JOINTS`
+    body: tuple[int, ...] = structure()
+    limited: tuple[bool, ...] = structure()
+    axis: Float[Leaf, "joint 3"]  # of unit length
+    pos: Float[Leaf, "joint 3"]  # m, a point that stays where it is
+    ref: Float[Leaf, " joint"]  # the position in which the file draws the body
+    damping: Float[Leaf, " joint"]  # force for each unit of speed
+    armature: Float[Leaf, " joint"]  # inertia of the rotor, seen at the joint
+    frictionloss: Float[Leaf, " joint"]  # dry friction: the force at speed
+    frictionspeed: Float[Leaf, " joint"]  # where dry friction has reached 71 % of that
+    stiffness: Float[Leaf, " joint"]
+    springref: Float[Leaf, " joint"]  # where the spring rests
+    lower: Float[Leaf, " joint"]  # limits, soft: a spring and a damper beyond them
+    upper: Float[Leaf, " joint"]
+    limitstiffness: Float[Leaf, " joint"]
+    limitdissipation: Float[Leaf, " joint"]  # s / rad or s / m
+    forcelower: Float[Leaf, " joint"]  # of all actuators together
+    forceupper: Float[Leaf, " joint"]
+    forcelimited: tuple[bool, ...] = structure()
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Actuators:
+    """Forces on joints: gain * control + bias, both affine in the position and speed of what they act on."""
+
+    name: tuple[str, ...] = structure()
+    joint: tuple[int, ...] = structure()
+    ctrllimited: tuple[bool, ...] = structure()
+    forcelimited: tuple[bool, ...] = structure()
+    gear: Float[Leaf, "actuator 6"]
+    gain: Float[Leaf, "actuator 3"]  # constant, by position, by speed
+    bias: Float[Leaf, "actuator 3"]
+    ctrllower: Float[Leaf, " actuator"]
+    ctrlupper: Float[Leaf, " actuator"]
+    forcelower: Float[Leaf, " actuator"]
+    forceupper: Float[Leaf, " actuator"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Sites:
+    """Frames that are looked at, fixed to a body or to the world."""
+
+    name: tuple[str, ...] = structure()
+    body: tuple[int, ...] = structure()
+    pos: Float[Leaf, "site 3"]
+    turn: Float[Leaf, "site 3 3"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Geoms:
+    """Shapes that touch each other, fixed to a body or to the world."""
+
+    name: tuple[str, ...] = structure()
+    kind: tuple[str, ...] = structure()  # plane, sphere, capsule, box, cylinder
+    body: tuple[int, ...] = structure()
+    touch: tuple[tuple[int, int], ...] = structure()  # pairs of geoms that may
+    slippery: tuple[bool, ...] = structure()  # which of these pairs know no friction
+    size: Float[Leaf, "geom 3"]  # m, as MuJoCo has it: radius; radius, half length; half lengths
+    pos: Float[Leaf, "geom 3"]
+    turn: Float[Leaf, "geom 3 3"]
+    stiffness: Float[Leaf, " geom"]  # N / m of depth
+    dissipation: Float[Leaf, " geom"]  # s / m, of Hunt and Crossley
+    friction: Float[Leaf, " geom"]
+    slipspeed: Float[Leaf, " geom"]  # m / s, where friction has reached 71 %
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Sensor:
+    """Something that is measured: a key of `sensors.SENSORS`, and the element that it belongs to."""
+
+    name: str = structure()
+    kind: str = structure()
+    element: int = structure()
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Model:
+    """A robot and the world around it."""
+
+    bodies: Bodies
+    joints: Joints
+    actuators: Actuators
+    sites: Sites
+    geoms: Geoms
+    gravity: Float[Leaf, "3"]  # m / s^2
+    timestep: Float[Leaf, ""]  # s
+    sensors: tuple[Sensor, ...] = structure(default=())
+    integrator: str = structure(default="euler")  # a key of `integrators.INTEGRATORS`
+    substeps: int = structure(default=1)
+    source: str = structure(default="", repr=False)  # the file that it came from, as MJCF
+
+    def __repr__(self) -> str:
+        counts = (f"{len(part.name)} {f.name}" for f in fields(self) if hasattr(part := getattr(self, f.name), "name"))
+        return f"Model({', '.join(counts)})"
+
+
+def on_device(model: Model, dtype: Any = None) -> Model:
+    """The same model in JAX arrays. Zeros and ones that are known stay visible to `fuse`, under `jit` too."""
+
+    def moved(leaf: Any) -> Array:
+        if isinstance(leaf, jax.core.Tracer):
+            return jnp.asarray(leaf, dtype)
+        with jax.ensure_compile_time_eval():
+            return jnp.asarray(leaf, dtype)
+
+    return jax.tree.map(moved, model)

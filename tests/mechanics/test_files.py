@@ -1,0 +1,205 @@
+"""Files in and out: what is refused and how, and that MuJoCo moves a saved file the same way."""
+
+from dataclasses import replace
+
+import jax
+import mujoco
+import numpy as np
+import pytest
+
+from plausim.mechanics import ROBOTS, load, parse, robot, save, simulate, start, to_mjcf
+from plausim.mechanics.model import on_device
+
+from .engine import far
+from .random_trees import tree
+
+
+def mujoco_states(text: str, state: np.ndarray, ctrl: np.ndarray, steps: int) -> np.ndarray:
+    compiled = mujoco.MjModel.from_xml_string(text)
+    data, rows = mujoco.MjData(compiled), []
+    data.qpos[:], data.qvel[:], data.ctrl[:] = state[: compiled.nq], state[compiled.nq :], ctrl
+    for _ in range(steps):
+        mujoco.mj_step(compiled, data)
+        rows.append(np.concatenate([data.qpos, data.qvel]))
+    return np.array(rows)
+
+
+def changed(model, seed: int):
+    """Every number of every kind, by a few percent."""
+    rng = np.random.default_rng(seed)
+    scaled = lambda leaf: np.asarray(leaf) * (1 + 0.05 * rng.uniform(-1, 1, np.shape(leaf)))  # noqa: E731
+    bodies, joints, actuators = model.bodies, model.joints, model.actuators
+    return replace(
+        model,
+        bodies=replace(
+            bodies, pos=scaled(bodies.pos), tilt=0.1 * rng.normal(size=bodies.tilt.shape), mass=scaled(bodies.mass),
+            com=scaled(bodies.com), inertia=scaled(bodies.inertia),
+        ),
+        joints=replace(
+            joints, pos=scaled(joints.pos), damping=scaled(joints.damping), stiffness=scaled(joints.stiffness),
+            armature=scaled(joints.armature), springref=scaled(joints.springref), ref=scaled(joints.ref),
+        ),
+        actuators=replace(
+            actuators, gear=scaled(actuators.gear), gain=scaled(actuators.gain), bias=scaled(actuators.bias),
+            ctrlupper=scaled(actuators.ctrlupper),
+        ),
+        gravity=scaled(model.gravity), timestep=scaled(model.timestep),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_round_trip(seed, tmp_path):
+    """Load, change everything, save: MuJoCo moves the saved file as plausim moves the model."""
+    model = changed(parse(tree(seed, 4, kinds=("hinge", "slide", "universal", "ball", "fixed"))), seed)
+    save(model, tmp_path / "changed.xml")
+    text = (tmp_path / "changed.xml").read_text()
+    ctrl = np.linspace(-0.5, 0.5, len(model.actuators.name))
+    begin = start(model)
+    found = simulate(model, begin, np.tile(ctrl, (50, 1)))
+    assert far(found, mujoco_states(text, begin, ctrl, 50)) < 1e-9
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_saved_model_reads_as_itself(seed):
+    model = changed(parse(tree(seed, 5)), seed)
+    again = parse(to_mjcf(model))
+    untilted = replace(model.bodies, tilt=model.bodies.tilt * 0)
+    for part in ("joints", "actuators", "sites", "geoms"):
+        for ours, read in zip(jax.tree.leaves(getattr(model, part)), jax.tree.leaves(getattr(again, part)), strict=True):
+            np.testing.assert_allclose(read, ours, rtol=1e-12, atol=1e-12)
+    for name in ("mass", "com", "inertia", "pos"):
+        np.testing.assert_allclose(getattr(again.bodies, name), getattr(untilted, name), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(again.gravity, model.gravity, rtol=1e-12)
+
+
+def test_our_own_numbers_come_back():
+    model = robot("hopper")
+    model = replace(
+        model,
+        geoms=replace(model.geoms, stiffness=model.geoms.stiffness * 1.5, dissipation=model.geoms.dissipation * 0.5),
+        joints=replace(model.joints, frictionspeed=model.joints.frictionspeed * 2),
+    )
+    text = to_mjcf(model)
+    again = parse(text)
+    np.testing.assert_array_equal(again.geoms.stiffness, model.geoms.stiffness)
+    np.testing.assert_array_equal(again.geoms.dissipation, model.geoms.dissipation)
+    np.testing.assert_array_equal(again.joints.frictionspeed, model.joints.frictionspeed)
+    mujoco.MjModel.from_xml_string(text)  # and MuJoCo does not mind
+
+
+def test_comments_and_structure_stay():
+    text = to_mjcf(replace(robot("double-pendulum"), gravity=np.array([0.0, 0.0, -9.7])))
+    assert "<!--" in text and 'gravity="0.0 0.0 -9.7"' in text and '<joint name="elbow"' in text
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_robots_that_come_along(name):
+    """They load, stand as MuJoCo has them, and move without a contact as MuJoCo moves them."""
+    model = robot(name)
+    begin = start(model)
+    compiled = mujoco.MjModel.from_xml_string(model.source)
+    np.testing.assert_allclose(begin[: compiled.nq], compiled.qpos0, atol=1e-12)
+    if name != "hopper":
+        rng = np.random.default_rng(0)
+        begin = begin + 0.3 * rng.normal(size=begin.size)
+        if name.startswith("panda"):
+            begin[3], begin[5] = -1.6, 1.6
+        ctrl = np.zeros(compiled.nu)
+        found = simulate(model, begin, np.tile(ctrl, (100, 1)))
+        assert far(found, mujoco_states(model.source, begin, ctrl, 100)) < 1e-8
+
+
+URDF = """<robot name="arm"><link name="base"/>
+<link name="upper"><inertial><origin xyz="0 0 -0.2"/><mass value="1.5"/>
+<inertia ixx="0.02" iyy="0.02" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/><origin xyz="0 0 1" rpy="0.1 0 0"/>
+<axis xyz="0 1 0"/><limit lower="-2" upper="2" effort="10" velocity="1"/><dynamics damping="0.1"/></joint></robot>"""
+
+
+def test_urdf(tmp_path):
+    file = tmp_path / "arm.urdf"
+    file.write_text(URDF)
+    model = load(file)
+    assert model.joints.name == ("shoulder",)
+    np.testing.assert_allclose(model.bodies.mass, [1.5])
+    np.testing.assert_allclose(model.joints.damping, [0.1])
+
+
+BODY = '<body name="b"><joint name="j"/><geom name="g" size="0.1"/></body>'
+UNSUPPORTED = {  # what a file holds, what the error must say, and what drops it
+    "tendon": (f'<worldbody>{BODY}</worldbody><tendon><fixed name="t"><joint joint="j" coef="1"/></fixed></tendon>',
+               ["tendon", "'t'", "line"], "tendon"),
+    "equality": (f'<worldbody>{BODY}</worldbody><equality><joint name="e" joint1="j"/></equality>',
+                 ["equality", "'e'", "line"], "equality"),
+    "muscle": (f'<worldbody>{BODY}</worldbody><actuator><muscle name="m" joint="j" lengthrange="0 1"/></actuator>',
+               ["'m'", "dynamics"], "actuator"),
+    "fluid": (f'<option viscosity="0.1"/><worldbody>{BODY}</worldbody>', ["fluid", "0.1"], "fluid"),
+    "sensor": (f'<worldbody>{BODY}</worldbody><sensor><subtreecom name="s" body="b"/></sensor>',
+               ["subtreecom", "'s'"], "sensor"),
+    "contact": ('<worldbody><body><freejoint/><geom name="x" type="box" size="1 1 1"/></body><body><freejoint/>'
+                '<geom name="y" type="box" size="1 1 1"/></body></worldbody>', ["box 'x'", "box 'y'"], "contact"),
+    "gravcomp": ('<worldbody><body name="b" gravcomp="1"><joint/><geom size="1"/></body></worldbody>',
+                 ["gravity compensation", "'b'"], "gravcomp"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", UNSUPPORTED)
+def test_what_is_not_simulated_is_refused_by_name(what):
+    text, said, group = UNSUPPORTED[what]
+    text = f"<mujoco>\n{text}\n</mujoco>"
+    with pytest.raises(ValueError, match="not simulated") as error:
+        parse(text)
+    for word in (*said, f"ignore=['{group}']"):
+        assert word in str(error.value)
+    simulate(parse(text, ignore=[group]), start(parse(text, ignore=[group])), steps=2)
+
+
+def test_everything_that_is_refused_is_listed_at_once():
+    text = f"""<mujoco><option density="1"/><worldbody>{BODY}</worldbody>
+    <tendon><fixed name="t1"><joint joint="j" coef="1"/></fixed><fixed name="t2"><joint joint="j" coef="1"/></fixed></tendon>
+    <equality><joint joint1="j"/></equality></mujoco>"""
+    with pytest.raises(ValueError) as error:
+        parse(text)
+    for word in ("'t1'", "'t2'", "equality", "fluid"):
+        assert word in str(error.value)
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no model file .*nowhere\.xml"):
+        load(tmp_path / "nowhere.xml")
+
+
+BAD = {
+    "malformed": ("<mujoco><worldbody>", "XML"),
+    "mass of zero": ('<mujoco><worldbody><body name="light"><joint/></body></worldbody></mujoco>', "mass"),
+    "negative mass": ('<mujoco><worldbody><body name="b"><joint/><geom size="1" mass="-1"/></body></worldbody></mujoco>',
+                      "mass"),
+    "a mesh that is not there": (
+        '<mujoco><asset><mesh name="m" file="gone.stl"/></asset><worldbody><geom type="mesh" mesh="m"/></worldbody></mujoco>',
+        r"gone\.stl"),
+    "a joint without an axis": (
+        '<mujoco><worldbody><body name="b"><joint name="j" axis="0 0 0"/><geom size="1"/></body></worldbody></mujoco>',
+        "axis"),
+    "unknown element": ("<mujoco><worldbody><wheel/></worldbody></mujoco>", "wheel"),
+    "a loop": ('<robot name="r"><link name="a"/><link name="b"/><joint name="x" type="fixed"><parent link="a"/>'
+               '<child link="b"/></joint><joint name="y" type="fixed"><parent link="b"/><child link="a"/></joint></robot>',
+               "link|root|tree|parent|loop|cycle"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_files(what):
+    text, said = BAD[what]
+    with pytest.raises(ValueError, match=f"(?i)(cannot read|not a model|does not compile).*({said})"):
+        parse(text)
+
+
+def test_a_model_made_in_code_cannot_be_saved():
+    with pytest.raises(ValueError, match="no file behind it"):
+        to_mjcf(replace(robot("pendulum"), source=""))
+
+
+def test_on_device_keeps_what_it_holds():
+    model = robot("panda-box")
+    for ours, theirs in zip(jax.tree.leaves(model), jax.tree.leaves(on_device(model)), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
