@@ -6,7 +6,6 @@ free joint has the place of the body's frame and a quaternion, and the velocity 
 
 from collections.abc import Callable
 from itertools import pairwise
-from itertools import pairwise
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -18,6 +17,8 @@ from .spatial import Matrix, Vector
 
 Positions = Float[Array, " positions"]
 Velocities = Float[Array, " velocities"]
+State = Float[Array, " state"] | Float[np.ndarray, " state"]  # positions, then velocities
+Delta = Float[Array, " delta"] | Float[np.ndarray, " delta"]  # a small change of a state: two numbers for each velocity
 Columns = Float[Array, "velocities 6"]  # the motion that each velocity makes, in the frame that is moved
 
 
@@ -100,3 +101,30 @@ def parts(kinds: tuple[str, ...]) -> list[Part]:
 def sizes(kinds: tuple[str, ...]) -> tuple[int, int]:
     """The numbers of positions and of velocities."""
     return sum(JOINTS[k].positions for k in kinds), sum(JOINTS[k].velocities for k in kinds)
+
+
+def retract(kinds: tuple[str, ...], state: State, delta: Delta) -> State:
+    """The state a way from another: positions advanced by the first half of delta, the second added to velocities."""
+    nq, nv = sizes(kinds)
+    state, delta = _taken("state", state, nq + nv), _taken("delta", delta, 2 * nv)
+    moved = [
+        JOINTS[k].advance(state[p.positions], delta[p.velocities]) for k, p in zip(kinds, parts(kinds), strict=True)
+    ]
+    return jnp.concatenate([*moved, state[nq:] + delta[nv:]])
+
+
+def difference(kinds: tuple[str, ...], start: State, end: State) -> Delta:
+    """The way from one state to another, which `retract` goes: a plain difference but for quaternions.
+
+    Turns are taken the short way round, so a quaternion and its negative are one place.
+    """
+    nq, nv = sizes(kinds)
+    start, end = _taken("start", start, nq + nv), _taken("end", end, nq + nv)
+    ways = [JOINTS[k].stretch(start[p.positions], end[p.positions]) for k, p in zip(kinds, parts(kinds), strict=True)]
+    return jnp.concatenate([*ways, end[nq:] - start[nq:]])
+
+
+def _taken(what: str, numbers: State, count: int) -> Array:
+    if numbers.shape != (count,):
+        raise ValueError(f"{what} has the shape {numbers.shape}; for these joints it takes {count} numbers.")
+    return jnp.asarray(numbers)
