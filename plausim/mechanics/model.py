@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 Leaf = Array | np.ndarray
+Number = Float[Leaf, ""] | np.floating | float  # NumPy makes no array of one number
 WORLD = -1  # the parent of a body that hangs from nothing
 
 
@@ -134,7 +135,7 @@ class Model:
     sites: Sites
     geoms: Geoms
     gravity: Float[Leaf, "3"]  # m / s^2
-    timestep: Float[Leaf, ""]  # s
+    timestep: Number  # s
     sensors: tuple[Sensor, ...] = structure(default=())
     integrator: str = structure(default="euler")  # a key of `integrators.INTEGRATORS`
     substeps: int = structure(default=1)

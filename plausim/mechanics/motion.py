@@ -1,11 +1,14 @@
 """A model's motion over many steps."""
 
+from collections.abc import Sequence
+
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from plausim import fuse
 
+from . import rotations
 from .integrators import State, step
 from .joints import JOINTS, sizes
 from .model import Model, on_device
@@ -26,14 +29,12 @@ def start(model: Model) -> Float[np.ndarray, " state"]:
 
 
 def _quaternion(model: Model, joint: int) -> np.ndarray:
-    from .rotations import quaternion
-
-    return np.asarray(quaternion(jnp.asarray(model.bodies.turn[model.joints.body[joint]])))
+    return np.asarray(rotations.quaternion(jnp.asarray(model.bodies.turn[model.joints.body[joint]])))
 
 
 def simulate(
     model: Model,
-    state: State | np.ndarray,
+    state: State | np.ndarray | Sequence[float],
     controls: Float[Array, "steps nu"] | Float[np.ndarray, "steps nu"] | None = None,
     steps: int | None = None,
 ) -> Float[Array, "steps state"]:

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from . import rotations
@@ -88,11 +90,11 @@ def _set(attribute: str, *names: str) -> Attribute:
 def _oriented(element: Element, part: Any, row: int) -> None:
     turn = part.turn[row]
     if hasattr(part, "tilt"):
-        turn = turn @ np.asarray(rotations.tilted(np.asarray(part.tilt[row])))
+        turn = turn @ np.asarray(rotations.tilted(jnp.asarray(part.tilt[row])))
     for other in ROTATIONS:
         element.attrib.pop(other, None)
     element.set("pos", words(part.pos[row]))
-    element.set("quat", words(np.asarray(rotations.quaternion(turn))))
+    element.set("quat", words(np.asarray(rotations.quaternion(jnp.asarray(turn)))))
 
 
 def _inertial(element: Element, part: Any, row: int) -> None:
@@ -140,8 +142,6 @@ ATTRIBUTES: dict[str, tuple[Attribute, ...]] = {
 
 def _plain(model: Model) -> Model:
     """The same in NumPy arrays of double precision."""
-    import jax
-
     return jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), model)
 
 
