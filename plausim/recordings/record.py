@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from plausim.mechanics.model import Model
+from plausim.mechanics.model import Model, Sensor
 from plausim.mechanics.sensors import SENSORS
 
 
@@ -54,10 +55,16 @@ def channels(model: Model) -> tuple[str, ...]:
 
     """
     found = []
-    for sensor in model.sensors:
-        count = SENSORS[sensor.kind].count
-        found += [sensor.name] if count == 1 else [f"{sensor.name}.{i}" for i in range(count)]
+    for sensor, own in blocks(model):
+        width = own.stop - own.start
+        found += [sensor.name] if width == 1 else [f"{sensor.name}.{i}" for i in range(width)]
     return tuple(found)
+
+
+def blocks(model: Model) -> list[tuple[Sensor, slice]]:
+    """Which channels each sensor has."""
+    ends = np.cumsum([0, *(SENSORS[sensor.kind].count for sensor in model.sensors)]).tolist()
+    return [(sensor, slice(*own)) for sensor, own in zip(model.sensors, pairwise(ends), strict=True)]
 
 
 def cut(recording: Recording, first: int, last: int) -> Recording:
@@ -76,22 +83,37 @@ def cut(recording: Recording, first: int, last: int) -> Recording:
     )
 
 
-def split(recordings: Recording | Sequence[Recording], train: float = 0.8) -> tuple[list[Recording], list[Recording]]:
-    """The first part of each recording to infer from, the rest held out. They share one sample, the end and the start.
+def split(
+    recordings: Recording | Sequence[Recording], train: float | Sequence[str] = 0.8
+) -> tuple[list[Recording], list[Recording]]:
+    """To infer from, and held out.
 
-    Example:
-        >>> train, held = split(recording, train=0.75)  # doctest: +SKIP
+    Args:
+        recordings: one or several.
+        train: the share of each recording that is its first part; the sample where that ends is where the rest starts.
+            Or the names of the recordings to infer from, whole.
 
     """
     together = [recordings] if isinstance(recordings, Recording) else list(recordings)
-    begun, ended = [], []
-    for recording in together:
-        at = round(train * recording.steps)
-        if not 0 < at < recording.steps:
-            raise ValueError(
-                f"a share of {train:g} of the {recording.steps} steps of {recording.name} leaves one part empty; "
-                "give a share between 0 and 1, or a longer recording."
-            )
-        begun.append(replace(cut(recording, 0, at), name=f"{recording.name}, first part"))
-        ended.append(replace(cut(recording, at, recording.steps), name=f"{recording.name}, held out"))
-    return begun, ended
+    if not isinstance(train, int | float):
+        return _by_name(together, tuple(train))
+    halves = [_in_two(recording, train) for recording in together]
+    return [first for first, _ in halves], [rest for _, rest in halves]
+
+
+def _in_two(recording: Recording, train: float) -> tuple[Recording, Recording]:
+    at = round(train * recording.steps)
+    if not 0 < at < recording.steps:
+        raise ValueError(
+            f"a share of {train:g} of the {recording.steps} steps of {recording.name} leaves one part empty; give a "
+            "share between 0 and 1, or a longer recording."
+        )
+    return cut(recording, 0, at), replace(cut(recording, at, recording.steps), name=f"{recording.name}, held out")
+
+
+def _by_name(recordings: list[Recording], train: tuple[str, ...]) -> tuple[list[Recording], list[Recording]]:
+    names = [recording.name for recording in recordings]
+    unknown = [name for name in train if name not in names]
+    if unknown:
+        raise ValueError(f"there is no recording {', '.join(unknown)} to infer from; there are {', '.join(names)}.")
+    return [r for r in recordings if r.name in train], [r for r in recordings if r.name not in train]
