@@ -1,0 +1,126 @@
+"""Constrained Stein variational gradient descent (`alg:csvgd`): SVGD, minus the pull of the constraints.
+
+Constraints g(z) = 0 are the gaps of the target and g_lim(z) = clamp(z) - z. Each particle has multipliers of its own
+(modified differential multiplier method, `eq:mdmm-loss`):
+
+    z      += rate [N phi - (lambda + c g) dg/dz]
+    lambda += climb c g
+
+with rate by Adam. The likelihood is only ever evaluated within the limits. Two schedules. `staged`: c rises
+geometrically, and multipliers climb only after that; `paper`: c is constant, and they climb from the first iteration
+(on real data they wind up before the particles are near: see docs/samplers.md).
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from plausim.target import Evaluation, Number, Points, Target, clamp
+
+from .particles import clipped, moved, optimiser, rescued
+from .protocol import Info, Key, Method, Sampler
+from .stein import direction
+from .svgd import drawn
+
+Multipliers = Array  # one row for each particle
+RISE = 0.7  # of the iterations: how long the penalty rises before multipliers climb
+SCHEDULES = ("staged", "paper")
+KERNELS = ("all", "parameters")
+
+
+class State(NamedTuple):
+    points: Points
+    memory: Any  # Adam's
+    gap_multiplier: Multipliers
+    limit_multiplier: Multipliers
+    iteration: Array
+
+
+def csvgd(
+    rate: float = 0.02,
+    penalty: tuple[float, float] = (0.01, 10.0),
+    climb: float = 0.005,
+    schedule: str = "staged",
+    kernel: str = "all",
+) -> Method:
+    """CSVGD with Adam.
+
+    Args:
+        rate: the first learning rate, in units of the unit box; it falls to a hundredth along a cosine.
+        penalty: c at first and at last, in units of the target's stiffness; `paper` uses the last one throughout.
+        climb: how far multipliers move in one iteration, in units of c g.
+        schedule: `staged` or `paper`, see above.
+        kernel: whether particles are kept apart in `all` coordinates or in the `parameters` only.
+
+    """
+    if schedule not in SCHEDULES or kernel not in KERNELS:
+        raise ValueError(f"schedule {schedule!r}, kernel {kernel!r}; there are {SCHEDULES} and {KERNELS}.")
+    if not 0 < penalty[0] <= penalty[1]:
+        raise ValueError(f"the penalty goes from {penalty[0]:g} to {penalty[1]:g}; it must rise, from above 0.")
+
+    def make(target: Target, iterations: int) -> Sampler:
+        adam = optimiser(rate, iterations)
+        evaluate = jax.vmap(target.evaluate)
+        features = target.parameters if kernel == "parameters" else target.dimensions
+
+        def init(key: Key, points: Points) -> State:
+            gaps = jax.eval_shape(evaluate, points).gaps
+            return State(
+                points, adam.init(points), jnp.zeros(gaps.shape, gaps.dtype), jnp.zeros_like(points),
+                jnp.zeros((), points.dtype),
+            )  # fmt: skip
+
+        def step(key: Key, state: State) -> tuple[State, Info]:
+            c, pace = scheduled(state.iteration / iterations)
+            inside = clamp(target, state.points)
+            outside = inside - state.points  # g_lim, `sec:mmdm`
+            logdensity, gaps, score, pull = slopes(evaluate, inside, state.gap_multiplier, c)
+            pull = pull - jnp.where(outside == 0, 0.0, state.limit_multiplier + c * outside)
+            alive = jnp.isfinite(logdensity) & jnp.all(jnp.isfinite(score) & jnp.isfinite(pull), 1)
+            found = rescued(key, alive)
+            points, score, pull, logdensity, gaps, outside, held, bound = (
+                x[found.heir]
+                for x in (state.points, score, pull, logdensity, gaps, outside, state.gap_multiplier,
+                          state.limit_multiplier)
+            )  # fmt: skip
+            phi, bandwidth = direction(points, clipped(score), points[:, :features])
+            points, memory = moved(adam, points, len(points) * phi - clipped(pull), state.memory)
+            info = {
+                "logdensity": jnp.mean(logdensity),
+                "best": jnp.max(logdensity),
+                "gap": jnp.sqrt(jnp.mean(jnp.square(gaps))) if gaps.size else jnp.zeros_like(c),
+                "outside": jnp.max(jnp.abs(outside)),
+                "bandwidth": bandwidth,
+                "lost": jnp.sum(found.lost).astype(points.dtype),
+            }
+            return State(points, memory, held + pace * c * gaps, bound + pace * c * outside, state.iteration + 1), info
+
+        def scheduled(progress: Number) -> tuple[Number, Number]:
+            """The penalty c, and how fast multipliers climb."""
+            first, last = (target.stiffness * p for p in penalty)
+            if schedule == "paper":
+                return jnp.full_like(progress, last), jnp.full_like(progress, climb)
+            rise = jnp.minimum(progress / RISE, 1.0)
+            return first * (last / first) ** rise, jnp.where(progress < RISE, 0.0, climb)
+
+        return Sampler("csvgd", init, step, lambda key, state, n: drawn(key, target, state.points, n))
+
+    settings = {"rate": rate, "penalty": penalty, "climb": climb, "schedule": schedule, "kernel": kernel}
+    return Method("csvgd", settings, make, constraints=True)
+
+
+def slopes(
+    evaluate: Callable[[Points], Evaluation], points: Points, multiplier: Multipliers, c: Number
+) -> tuple[Array, Multipliers, Points, Points]:
+    """Log-density, gaps, score, and the gaps' pull (lambda + c g) dg/dz; both slopes in one launch."""
+    (logdensity, gaps), back = jax.vjp(evaluate, points)
+    by_density = Evaluation(jnp.ones_like(logdensity), jnp.zeros_like(gaps))
+    if not gaps.size:
+        (score,) = back(by_density)
+        return logdensity, gaps, score, jnp.zeros_like(points)
+    by_gaps = Evaluation(jnp.zeros_like(logdensity), multiplier + c * gaps)
+    ((score, pull),) = jax.vmap(back)(jax.tree.map(lambda *both: jnp.stack(both), by_density, by_gaps))
+    return logdensity, gaps, score, pull

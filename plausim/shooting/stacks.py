@@ -1,0 +1,104 @@
+"""Recordings laid side by side, cut into windows, in arrays of one shape."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Bool, Float
+
+from plausim.recordings import Recording
+
+if TYPE_CHECKING:
+    from plausim.system import System
+
+
+class Stack(NamedTuple):
+    """Of each recording and window: the measured start, and what was done and seen in each step after it."""
+
+    names: tuple[str, ...]
+    channels: tuple[str, ...]
+    starts: Float[np.ndarray, "recordings windows state"]
+    controls: Float[np.ndarray, "recordings windows steps controls"]
+    observed: Float[np.ndarray, "recordings windows steps channels"]
+    known: Bool[np.ndarray, "recordings windows steps channels"]
+    spread: Float[np.ndarray, " tangent"]  # of the states
+    channel_spread: Float[np.ndarray, " channels"]
+
+    @property
+    def windows(self) -> int:
+        return self.starts.shape[1]
+
+    @property
+    def tangent(self) -> int:
+        return len(self.spread)
+
+
+def stacked(system: "System", recordings: Sequence[Recording], windows: int) -> Stack:
+    """Check that the recordings fit the system and each other, and lay them side by side."""
+    if not recordings:
+        raise ValueError("there is no recording; give at least one.")
+    for recording in recordings:
+        _check(system, recording, windows)
+    _same_length(recordings)
+    steps = recordings[0].steps // windows
+    cut = lambda rows: np.reshape(rows, (windows, steps, rows.shape[1]))  # noqa: E731
+    return Stack(
+        names=tuple(r.name for r in recordings),
+        channels=system.channels,
+        starts=np.array([r.states[:-1:steps] for r in recordings]),
+        controls=np.array([cut(r.controls) for r in recordings]),
+        observed=np.array([cut(r.observed[1:]) for r in recordings]),
+        known=np.array([cut(r.known[1:]) for r in recordings]),
+        spread=state_spread(system, recordings),
+        channel_spread=channel_spread(recordings),
+    )
+
+
+def _check(system: "System", recording: Recording, windows: int) -> None:
+    name, steps = recording.name, recording.steps
+    if recording.channels != system.channels:
+        raise ValueError(
+            f"{name} has the channels {', '.join(recording.channels)}; the model has {', '.join(system.channels)}."
+        )
+    if not np.isclose(recording.timestep, system.timestep, rtol=1e-6):
+        raise ValueError(
+            f"{name} has a sample every {recording.timestep:g} s, the model a step every {system.timestep:g} s; "
+            "make the recording for this model, or set its timestep."
+        )
+    if windows < 1 or steps % windows:
+        raise ValueError(
+            f"{name} has {steps} steps, which do not divide into {windows} windows; trim it to "
+            f"{steps - steps % max(windows, 1)} steps, or pick a divisor of {steps}."
+        )
+    if not recording.known[1:].any():
+        raise ValueError(f"{name} has no measured sample after its first; there is nothing to compare with.")
+
+
+def _same_length(recordings: Sequence[Recording]) -> None:
+    lengths = {r.name: r.steps for r in recordings}
+    if len(set(lengths.values())) > 1:
+        shortest = min(lengths.values())
+        listed = ", ".join(f"{name}: {steps}" for name, steps in lengths.items())
+        raise ValueError(f"the recordings differ in length (steps of {listed}); cut them all to {shortest} steps.")
+
+
+def state_spread(system: "System", recordings: Sequence[Recording]) -> Float[np.ndarray, " tangent"]:
+    """The standard deviation of the states about their first, so that all coordinates are of one size."""
+    away = jax.jit(jax.vmap(system.difference, in_axes=(None, 0)))
+    steps = np.concatenate([np.asarray(away(r.states[0], r.states)) for r in recordings])
+    return _positive(np.std(steps, axis=0))
+
+
+def channel_spread(recordings: Sequence[Recording]) -> Float[np.ndarray, " channels"]:
+    observed = np.concatenate([np.where(r.known, r.observed, np.nan) for r in recordings])
+    seen = ~np.all(np.isnan(observed), axis=0)
+    found = np.ones(observed.shape[1])
+    found[seen] = np.nanstd(observed[:, seen], axis=0)
+    return _positive(found)
+
+
+def _positive(spread: Float[np.ndarray, " numbers"]) -> Float[np.ndarray, " numbers"]:
+    """What does not move has the spread of the rest, or 1."""
+    usual = float(np.median(spread[spread > 1e-9])) if np.any(spread > 1e-9) else 1.0
+    return np.where(spread > 1e-9, spread, usual)
