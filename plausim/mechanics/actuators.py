@@ -7,11 +7,12 @@ A motor has a gain only; a position servo has gain (kp, 0, 0) and bias (0, -kp, 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .joints import JOINTS, parts
+from .joints import JOINTS, parts, sizes
 from .kinematics import Dof, Position
 from .model import Model
 
 Control = Float[Array, " nu"]
+Number = Float[Array, ""]
 
 
 def actuation(model: Model, q: Position, qd: Dof, ctrl: Control) -> Dof:
@@ -19,17 +20,11 @@ def actuation(model: Model, q: Position, qd: Dof, ctrl: Control) -> Dof:
     a, j = model.actuators, model.joints
     where, tau = parts(j.kind), jnp.zeros_like(qd)
     for i, joint in enumerate(a.joint):
-        part, kind = where[joint], JOINTS[j.kind[joint]]
-        gear = a.gear[i, : kind.velocities]
-        here = q[part.positions]
-        if kind.positions > 1:
-            here = kind.stretch(jnp.array(kind.rest, q.dtype), here)
-        affine = jnp.stack([jnp.ones((), q.dtype), gear @ here, gear @ qd[part.velocities]])
-        control = jnp.clip(ctrl[i], a.ctrllower[i], a.ctrlupper[i]) if a.ctrllimited[i] else ctrl[i]
-        force = (a.gain[i] @ affine) * control + a.bias[i] @ affine
+        force = _force(model, i, q, qd, ctrl)
         if a.forcelimited[i]:
             force = jnp.clip(force, a.forcelower[i], a.forceupper[i])
-        tau = tau.at[part.velocities].add(gear * force)
+        velocities = where[joint].velocities
+        tau = tau.at[velocities].add(_gear(model, i) * force)
     for i, part in enumerate(where):
         if j.forcelimited[i]:
             limited = jnp.clip(tau[part.velocities], j.forcelower[i], j.forceupper[i])
@@ -37,13 +32,40 @@ def actuation(model: Model, q: Position, qd: Dof, ctrl: Control) -> Dof:
     return tau
 
 
-def resistance(model: Model, ctrl: Control) -> list[Float[Array, ""]]:
-    """How much each joint's force falls with its speed, by the actuators alone: what an implicit step wants to know."""
-    a, found = model.actuators, {}
+def resistance(model: Model, q: Position, qd: Dof, ctrl: Control) -> list[Number]:
+    """How much each joint's force falls with its speed, by the actuators alone: what an implicit step wants to know.
+
+    A force at its limit no longer falls. As in MuJoCo, the limits of a whole joint are not looked at.
+    """
+    a, j = model.actuators, model.joints
+    found = [jnp.zeros((), q.dtype) for _ in range(sizes(j.kind)[1])]
     for i, joint in enumerate(a.joint):
-        for k in range(JOINTS[model.joints.kind[joint]].velocities):
-            n = parts(model.joints.kind)[joint].velocities.start + k
-            slope = a.gain[i, 2] * ctrl[i] + a.bias[i, 2]
-            found[n] = found.get(n, 0.0) - a.gear[i, k] ** 2 * slope
-    count = sum(JOINTS[kind].velocities for kind in model.joints.kind)
-    return [jnp.asarray(found.get(n, 0.0), ctrl.dtype) for n in range(count)]
+        slope = a.gain[i, 2] * _control(model, i, ctrl) + a.bias[i, 2]
+        if a.forcelimited[i]:
+            force = _force(model, i, q, qd, ctrl)
+            slope = jnp.where((a.forcelower[i] < force) & (force < a.forceupper[i]), slope, 0.0)
+        for k, gear in enumerate(_gear(model, i), parts(j.kind)[joint].velocities.start):
+            found[k] = found[k] - gear * gear * slope
+    return found
+
+
+def _gear(model: Model, i: int) -> Dof:
+    """Of an actuator, for each velocity of its joint."""
+    return model.actuators.gear[i, : JOINTS[model.joints.kind[model.actuators.joint[i]]].velocities]
+
+
+def _control(model: Model, i: int, ctrl: Control) -> Number:
+    a = model.actuators
+    return jnp.clip(ctrl[i], a.ctrllower[i], a.ctrlupper[i]) if a.ctrllimited[i] else ctrl[i]
+
+
+def _force(model: Model, i: int, q: Position, qd: Dof, ctrl: Control) -> Number:
+    """Of an actuator, before its limits."""
+    a, j = model.actuators, model.joints
+    joint = a.joint[i]
+    part, kind, gear = parts(j.kind)[joint], JOINTS[j.kind[joint]], _gear(model, i)
+    here = q[part.positions]
+    if kind.positions > 1:
+        here = kind.stretch(jnp.array(kind.rest, q.dtype), here)
+    affine = jnp.stack([jnp.ones((), q.dtype), gear @ here, gear @ qd[part.velocities]])
+    return (a.gain[i] @ affine) * _control(model, i, ctrl) + a.bias[i] @ affine

@@ -51,20 +51,28 @@ def damped(model: Model, q: Position, qd: Dof, ctrl: Control, h: Time) -> tuple[
 
 def implicit(model: Model, q: Position, qd: Dof, ctrl: Control, h: Time) -> tuple[Position, Dof]:
     """The same with what the actuators' forces lose with speed, too; each joint by itself."""
-    slopes = zip(per_velocity(model, model.joints.damping), resistance(model, ctrl), strict=True)
+    slopes = zip(per_velocity(model, model.joints.damping), resistance(model, q, qd, ctrl), strict=True)
     qd = qd + h * accelerations(model, q, qd, ctrl, [h * (d + r) for d, r in slopes])
     return advance(model, q, qd, h), qd
 
 
 def rk4(model: Model, q: Position, qd: Dof, ctrl: Control, h: Time) -> tuple[Position, Dof]:
-    """Runge and Kutta's of fourth order, the control held."""
-    speeds, rates = [qd], [accelerations(model, q, qd, ctrl)]
+    """Runge and Kutta's of fourth order, the control held; quaternions as Munthe-Kaas (1998) would, or it were of second."""
+    velocities, rates, changes = qd, [qd], [accelerations(model, q, qd, ctrl)]
     for part in (0.5, 0.5, 1.0):
-        there = advance(model, q, speeds[-1], part * h)
-        speeds.append(qd + part * h * rates[-1])
-        rates.append(accelerations(model, there, speeds[-1], ctrl))
+        there = advance(model, q, rates[-1], part * h)
+        velocities = qd + part * h * changes[-1]
+        rates.append(way_rates(model, part * h * rates[-1], velocities))
+        changes.append(accelerations(model, there, velocities, ctrl))
     mean = lambda k: (k[0] + 2.0 * k[1] + 2.0 * k[2] + k[3]) / 6.0  # noqa: E731
-    return advance(model, q, mean(speeds), h), qd + h * mean(rates)
+    return advance(model, q, mean(rates), h), qd + h * mean(changes)
+
+
+def way_rates(model: Model, way: Dof, qd: Dof) -> Dof:
+    """How fast the way from a position grows, where one has come this far and has these velocities."""
+    kinds = model.joints.kind
+    found = [JOINTS[k].rate(way[p.velocities], qd[p.velocities]) for k, p in zip(kinds, parts(kinds), strict=True)]
+    return jnp.concatenate([jnp.zeros(0, qd.dtype), *found])
 
 
 INTEGRATORS: dict[str, Integrate] = {"euler": euler, "damped": damped, "implicit": implicit, "rk4": rk4}

@@ -30,6 +30,7 @@ class Kind(NamedTuple):
     turning: tuple[bool, ...]  # which columns are fixed to what moves, not to the world
     advance: Callable[[Positions, Velocities], Positions]  # q, velocity * time
     stretch: Callable[[Positions, Positions], Velocities]  # from one position to another, as velocity * time
+    rate: Callable[[Velocities, Velocities], Velocities]  # of the way gone since a position, from it and the velocity
     rest: tuple[float, ...]  # the position at reference
 
 
@@ -55,6 +56,16 @@ def _quaternion_stretch(start: Positions, end: Positions) -> Velocities:
     return rotations.logarithm(rotations.product(rotations.conjugate(rotations.unit(start)), rotations.unit(end)))
 
 
+def _quaternion_rate(way: Velocities, velocity: Velocities) -> Velocities:
+    """The inverse of the exponential's derivative: a way does not grow as one turns, where one turns about another axis."""
+    square = way @ way
+    small = square < 1e-4
+    half = 0.5 * jnp.sqrt(jnp.where(small, 1.0, square))
+    factor = jnp.where(small, 1.0 / 12.0 + square / 720.0, (1.0 - half / jnp.tan(half)) / jnp.where(small, 1.0, square))
+    aside = jnp.cross(way, velocity)
+    return velocity + 0.5 * aside + factor * jnp.cross(way, aside)
+
+
 def _free_columns(axis: Vector, pos: Vector, turn: Matrix) -> Columns:
     zero, eye = jnp.zeros_like(turn), jnp.eye(3, dtype=turn.dtype)
     return jnp.concatenate([jnp.concatenate([zero, turn], 1), jnp.concatenate([eye, zero], 1)])
@@ -64,23 +75,24 @@ JOINTS: dict[str, Kind] = {
     "hinge": Kind(
         1, 1, _hinge_move,
         lambda axis, pos, turn: _turning_about(pos, axis[None]), (True,),
-        lambda q, v: q + v, lambda a, b: b - a, (0.0,),
+        lambda q, v: q + v, lambda a, b: b - a, lambda way, v: v, (0.0,),
     ),
     "slide": Kind(
         1, 1, lambda axis, pos, q: (jnp.eye(3, dtype=axis.dtype), q[0] * axis),
         lambda axis, pos, turn: jnp.concatenate([jnp.zeros_like(axis), axis])[None], (True,),
-        lambda q, v: q + v, lambda a, b: b - a, (0.0,),
+        lambda q, v: q + v, lambda a, b: b - a, lambda way, v: v, (0.0,),
     ),
     "ball": Kind(
         4, 3, _ball_move,
         lambda axis, pos, turn: _turning_about(pos, jnp.eye(3, dtype=axis.dtype)), (True,) * 3,
-        _quaternion_advance, _quaternion_stretch, (1.0, 0.0, 0.0, 0.0),
+        _quaternion_advance, _quaternion_stretch, _quaternion_rate, (1.0, 0.0, 0.0, 0.0),
     ),
     "free": Kind(
         7, 6, lambda axis, pos, q: (rotations.matrix(rotations.unit(q[3:])), q[:3]),
         _free_columns, (False,) * 3 + (True,) * 3,
         lambda q, v: jnp.concatenate([q[:3] + v[:3], _quaternion_advance(q[3:], v[3:])]),
         lambda a, b: jnp.concatenate([b[:3] - a[:3], _quaternion_stretch(a[3:], b[3:])]),
+        lambda way, v: jnp.concatenate([v[:3], _quaternion_rate(way[3:], v[3:])]),
         (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0),
     ),
 }  # fmt: skip

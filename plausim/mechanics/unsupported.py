@@ -101,13 +101,17 @@ def _actuators(spec: Any, compiled: Any) -> Iterator[Unsupported]:
                 yield found("actuator", what, actuator)
                 break
         else:
-            yield from _parent_frame(actuator, compiled, a)
+            if compiled.jnt_type[compiled.actuator_trnid[a, 0]] not in SCALAR_JOINTS:
+                yield from _on_ball(actuator, compiled, a)
 
 
-def _parent_frame(actuator: Any, compiled: Any, a: int) -> Iterator[Unsupported]:
-    in_parent = compiled.actuator_trntype[a] == mujoco.mjtTrn.mjTRN_JOINTINPARENT
-    if in_parent and compiled.jnt_type[compiled.actuator_trnid[a, 0]] not in SCALAR_JOINTS:
+def _on_ball(actuator: Any, compiled: Any, a: int) -> Iterator[Unsupported]:
+    """Of actuators on ball and free joints."""
+    if compiled.actuator_trntype[a] == mujoco.mjtTrn.mjTRN_JOINTINPARENT:
         yield found("actuator", "an actuator in the parent's frame,", actuator)
+    slopes = compiled.actuator_gainprm[a, 2] or compiled.actuator_biasprm[a, 2]
+    if compiled.opt.integrator == mujoco.mjtIntegrator.mjINT_IMPLICITFAST and slopes:
+        yield found("integrator", "an implicit integrator with a servo on a ball or free joint,", actuator)
 
 
 def _sensors(spec: Any, compiled: Any) -> Iterator[Unsupported]:
