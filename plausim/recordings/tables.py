@@ -25,7 +25,7 @@ class Table:
 
     name: str
     time: Row  # s, increasing
-    columns: dict[str, Row]  # NaN where nothing was measured
+    columns: dict[str, Float[np.ndarray, " _"]]  # NaN where nothing was measured
 
     def __post_init__(self) -> None:
         for name, column in {"time": self.time, **self.columns}.items():
