@@ -13,7 +13,6 @@ from jaxtyping import Array, Float
 
 from plausim import fuse
 from plausim.mechanics import integrators
-from plausim.mechanics.model import Model
 from plausim.parameters import Parameters, place
 
 Params = Float[Array, " params"]

@@ -139,7 +139,7 @@ def _scatter(g: Graph, eqn: Any, x: Array, where: Array, updates: Array) -> Arra
     keep = {k: eqn.params[k] for k in ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")}
     windows = eqn.params["dimension_numbers"].update_window_dims
     batch = [d for d in range(updates.ndim) if d not in windows]
-    rows = where.reshape(-1, where.shape[-1])
+    rows = where.reshape(math.prod(where.shape[:-1]), where.shape[-1])  # no number to a row, for a slice of everything
     of_row = np.arange(updates.size).reshape(updates.shape).transpose(*batch, *windows).reshape(len(rows), -1)
 
     def put(into: Array, values: np.ndarray, chosen: Array) -> Array:

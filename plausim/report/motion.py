@@ -6,10 +6,16 @@ from typing import NamedTuple
 import matplotlib
 import numpy as np
 from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
-SNAPSHOTS = 12
+SNAPSHOTS = 9
+COLOURS = [f"C{i}" for i in range(10)]
+STYLES = ("-", "--", ":", "-.")  # a further one after so many colours
+LEGEND_ROWS = 10
 
 
 class Curve(NamedTuple):
@@ -20,47 +26,87 @@ class Curve(NamedTuple):
     values: Float[np.ndarray, " steps"]
 
 
-def draw_motion(
-    time: Float[np.ndarray, " steps"],
-    curves: Sequence[Curve],
-    bones: Float[np.ndarray, "steps bones 2 3"],
-    title: str,
-) -> Figure:
-    """Curves of one unit share a panel; bones are lines from place to place in the world."""
+class Skeleton(NamedTuple):
+    """Lines and places in the world, m."""
+
+    bones: Float[np.ndarray, "steps bones 2 3"]
+    tips: Float[np.ndarray, "steps tips 3"]  # whose ways are drawn
+    floor: float | None  # how high it is, if there is one
+
+
+def draw_motion(time: Float[np.ndarray, " steps"], curves: Sequence[Curve], skeleton: Skeleton, title: str) -> Figure:
+    """Curves of one unit share a panel, those of one name a colour."""
     units = list(dict.fromkeys(c.unit for c in curves))
-    figure = Figure(figsize=(11, max(4.5, 1.9 * len(units))), layout="constrained")
-    left, right = figure.subfigures(1, 2, width_ratios=(1.5, 1))
-    panels = left.subplots(max(len(units), 1), 1, sharex=True, squeeze=False)[:, 0]
-    for unit, panel in zip(units, panels, strict=False):
-        for curve in (c for c in curves if c.unit == unit):
-            panel.plot(time, curve.values, lw=1.4, label=curve.name)
-        panel.set_ylabel(unit)
-        panel.grid(alpha=0.25, lw=0.6)
-        panel.spines[["top", "right"]].set_visible(False)
-        panel.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    panels[-1].set_xlabel("time (s)")
-    panels[0].set_title(title, loc="left", fontsize=11)
-    draw_skeleton(right.subplots(), time, bones)
+    figure = Figure(figsize=(11, max(4.6, 1.75 * len(units))), layout="constrained")
+    figure.suptitle(title, x=0.01, ha="left", fontsize=12)
+    left, right = figure.subfigures(1, 2, squeeze=False, width_ratios=(1.5, 1))[0]
+    if units:
+        draw_curves(left.subplots(len(units), 1, sharex=True, squeeze=False)[:, 0], units, time, curves)
+    draw_skeleton(right.subplots(), time, skeleton)
     return figure
 
 
-def draw_skeleton(axes, time: Float[np.ndarray, " steps"], bones: Float[np.ndarray, "steps bones 2 3"]) -> None:
-    """Snapshots, later ones brighter, in the plane in which most of the motion is."""
+def draw_curves(
+    panels: Sequence[Axes], units: Sequence[str], time: Float[np.ndarray, " steps"], curves: Sequence[Curve]
+) -> None:
+    """A panel for each unit. Names stand beside the first panel that shows them."""
+    numbers = {name: i for i, name in enumerate(dict.fromkeys(c.name for c in curves))}
+    explained: set[str] = set()
+    for unit, panel in zip(units, panels, strict=True):
+        for curve in (c for c in curves if c.unit == unit):
+            turn, colour = divmod(numbers[curve.name], len(COLOURS))
+            label = "_nolegend_" if curve.name in explained else curve.name
+            explained.add(curve.name)
+            style = STYLES[turn % len(STYLES)]
+            panel.plot(time, curve.values, lw=1.5, label=label, color=COLOURS[colour], ls=style)
+        panel.set_ylabel(unit or "1")
+        panel.margins(x=0)
+        _plain(panel)
+        shown = len(panel.get_legend_handles_labels()[0])
+        if shown:
+            panel.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.05), borderaxespad=0.2,
+                         ncols=-(-shown // LEGEND_ROWS))  # fmt: skip
+    panels[-1].set_xlabel("time (s)")
+
+
+def draw_skeleton(axes: Axes, time: Float[np.ndarray, " steps"], skeleton: Skeleton) -> None:
+    """Snapshots, later ones brighter, in the two directions in which most is to be seen."""
+    bones, tips, floor = skeleton
     if not bones.size:
         axes.set_axis_off()
         return
-    spread = np.ptp(bones.reshape(-1, 3), axis=0)
-    first, second = sorted(np.argsort(spread)[1:].tolist())
+    places = np.concatenate([bones.reshape(-1, 3), tips.reshape(-1, 3)])
+    across, up = sorted(np.argsort(np.ptp(places, axis=0), kind="stable")[1:].tolist())
     shown = np.unique(np.linspace(0, len(time) - 1, SNAPSHOTS).astype(int))
-    colours = matplotlib.colormaps["viridis"](np.linspace(0.05, 0.95, len(shown)))
+    colours = matplotlib.colormaps["viridis"](np.linspace(0.0, 0.92, len(shown)))
+    for tip in range(tips.shape[1]):
+        axes.plot(tips[:, tip, across], tips[:, tip, up], color="0.75", lw=0.8, zorder=1)
     for colour, row in zip(colours, shown, strict=True):
-        flat = bones[row][..., [first, second]]
-        axes.add_collection(LineCollection(list(flat), colors=[colour], linewidths=2.0, alpha=0.85))
+        flat = bones[row][..., [across, up]]
+        axes.add_collection(LineCollection(list(flat), colors=[colour], linewidths=2.2, capstyle="round"))
         axes.plot(*flat.reshape(-1, 2).T, "o", ms=3, color=colour, mec="none")
-    axes.set_aspect("equal", adjustable="datalim")
+    if floor is not None and up == 2:
+        axes.axhline(floor, color="0.4", lw=1.2, zorder=0)
+    axes.set_aspect("equal", adjustable="box", anchor="N")
+    axes.margins(0.08)
     axes.autoscale_view()
+    _square(axes)
+    _plain(axes)
+    axes.set_xlabel(f"{'xyz'[across]} (m)")
+    axes.set_ylabel(f"{'xyz'[up]} (m)")
+    scale = ScalarMappable(Normalize(float(time[0]), float(time[-1])), matplotlib.colormaps["viridis"])
+    axes.figure.colorbar(scale, ax=axes, label="time (s)", location="top", shrink=0.7, aspect=40)
+
+
+def _square(axes: Axes) -> None:
+    """A view no narrower than three fifths of its height, nor lower than that of its width."""
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    wide, tall = right - left, high - low
+    more_wide, more_tall = max(0.0, 0.6 * tall - wide) / 2, max(0.0, 0.6 * wide - tall) / 2
+    axes.set_xlim(left - more_wide, right + more_wide)
+    axes.set_ylim(low - more_tall, high + more_tall)
+
+
+def _plain(axes: Axes) -> None:
     axes.grid(alpha=0.25, lw=0.6)
-    axes.set_xlabel(f"{'xyz'[first]} (m)")
-    axes.set_ylabel(f"{'xyz'[second]} (m)")
-    scale = matplotlib.cm.ScalarMappable(matplotlib.colors.Normalize(time[shown[0]], time[shown[-1]]), "viridis")
-    axes.figure.colorbar(scale, ax=axes, label="time (s)", shrink=0.6)
+    axes.spines[["top", "right"]].set_visible(False)

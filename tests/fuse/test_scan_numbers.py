@@ -97,6 +97,7 @@ INDEXED = {  # of an array and an index that may be out of range
     "take": lambda a, i: jnp.take(a, i),
     "set": lambda a, i: a.at[i].set(9.0),
     "set, clipped": lambda a, i: a.at[i].set(9.0, mode="clip"),
+    "add to all": lambda a, i: a.at[:].add(a[i]),
     "add twice": lambda a, i: a.at[jnp.stack([i, i])].add(1.5),
     "multiply": lambda a, i: a.at[i].multiply(3.0),
     "max": lambda a, i: a.at[i].max(1.5),
