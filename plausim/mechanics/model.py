@@ -91,6 +91,7 @@ class Sites:
 
     name: tuple[str, ...] = structure()
     body: tuple[int, ...] = structure()
+    at_com: tuple[bool, ...] = structure()  # whether `pos` begins at the body's centre of mass
     pos: Float[Leaf, "site 3"]
     turn: Float[Leaf, "site 3 3"]
 

@@ -17,7 +17,7 @@ import mujoco
 import numpy as np
 
 from .contacting import geoms
-from .model import WORLD, Actuators, Bodies, Joints, Model, Sensor, Sites
+from .model import Actuators, Bodies, Joints, Model, Sensor, Sites
 from .sensors import SENSORS
 from .unsupported import Unsupported, sensor_kind, unsupported
 
@@ -221,24 +221,21 @@ def _actuators(compiled: Any, rows: Sequence[int]) -> Actuators:
 
 
 def _sites_and_sensors(compiled: Any, chosen: Sequence[Any]) -> tuple[Sites, tuple[Sensor, ...]]:
-    """Sites of the file, and one for each body that a sensor looks at."""
+    """Sites of the file, and one for each sensor that looks at a body. Its inertia's axes are those of the file."""
     name, body = list(names(compiled, "site", range(compiled.nsite))), [int(b) - 1 for b in compiled.site_bodyid]
-    pos, turn = list(compiled.site_pos.copy()), [turned(q) for q in compiled.site_quat]
-    sensors = []
+    pos, turn = list(compiled.site_pos), [turned(q) for q in compiled.site_quat]
+    at_com, sensors = [False] * compiled.nsite, []
     for element in chosen:
         s = element.id
-        kind, about, thing = sensor_kind(compiled, s), compiled.sensor_objid[s], compiled.sensor_objtype[s]
-        number = int(about)
+        kind, number, thing = sensor_kind(compiled, s), int(compiled.sensor_objid[s]), compiled.sensor_objtype[s]
         if SENSORS[kind].of == "sites" and thing != mujoco.mjtObj.mjOBJ_SITE:
             inertial = thing == mujoco.mjtObj.mjOBJ_BODY
-            number = len(name)
-            name.append(f"{compiled.body(about).name or f'body{about}'}{' (inertia)' if inertial else ''}")
-            body.append(number_of_body := int(about) - 1)
-            pos.append(compiled.body_ipos[about].copy() if inertial else np.zeros(3))
-            turn.append(turned(compiled.body_iquat[about]) if inertial else np.eye(3))
-            assert number_of_body >= WORLD
+            name.append(f"{compiled.body(number).name or f'body{number}'}{' (inertia)' if inertial else ''}")
+            body.append(number - 1)
+            pos.append(np.zeros(3))
+            turn.append(turned(compiled.body_iquat[number]) if inertial else np.eye(3))
+            at_com.append(inertial and number > 0)
+            number = len(name) - 1
         sensors.append(Sensor(element.name or f"sensor{s}", kind, number))
-    return (
-        Sites(tuple(name), tuple(body), np.array(pos).reshape(-1, 3), np.array(turn).reshape(-1, 3, 3)),
-        tuple(sensors),
-    )
+    places, axes = np.array(pos).reshape(-1, 3), np.array(turn).reshape(-1, 3, 3)
+    return Sites(tuple(name), tuple(body), tuple(at_com), places, axes), tuple(sensors)

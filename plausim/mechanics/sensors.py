@@ -17,7 +17,7 @@ from .integrators import State, accelerations
 from .joints import parts, sizes
 from .kinematics import BodyMotion, Dof, Frame, Position, attached, frames, motion, still, velocity_at
 from .model import WORLD, Model
-from .spatial import Motion
+from .spatial import Motion, Vector
 
 Numbers = Float[Array, " numbers"]
 
@@ -58,9 +58,16 @@ def _accelerations(model: Model, q: Position, qd: Dof, ctrl: Control) -> list[Mo
 
 
 def site_frame(seen: Seen, site: int) -> Frame:
+    """In the world."""
     s = seen.model.sites
     body = still(seen.q.dtype) if s.body[site] == WORLD else seen.frames[s.body[site]]
-    return attached(body, Frame(s.turn[site], s.pos[site]))
+    return attached(body, Frame(s.turn[site], site_pos(seen.model, site)))
+
+
+def site_pos(model: Model, site: int) -> Vector:
+    """In its body's frame."""
+    s = model.sites
+    return model.bodies.com[s.body[site]] + s.pos[site] if s.at_com[site] else s.pos[site]
 
 
 def _on_site(seen: Seen, site: int, moving: list[Motion]) -> tuple[Float[Array, "3"], Float[Array, "3"]]:
@@ -69,7 +76,7 @@ def _on_site(seen: Seen, site: int, moving: list[Motion]) -> tuple[Float[Array, 
     if body == WORLD:
         zero = jnp.zeros(3, seen.q.dtype)
         return zero, zero
-    return moving[body][:3], velocity_at(moving[body], seen.model.sites.pos[site])
+    return moving[body][:3], velocity_at(moving[body], site_pos(seen.model, site))
 
 
 def _body_turn(seen: Seen, site: int) -> Float[Array, "3 3"]:
