@@ -7,8 +7,7 @@ from jaxtyping import Bool, Float
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 
-# Okabe and Ito's colours: they stay apart for every kind of colour vision.
-BLUE, ORANGE, SKY, GREY = "#0072B2", "#E69F00", "#56B4E9", "#8a8a8a"
+from plausim.report.style import BLUE, GREY, ORANGE, SKY
 
 
 def draw_motion(
