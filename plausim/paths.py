@@ -151,7 +151,7 @@ def find(known: Mapping[str, Path], path: str) -> Path:
 
 def closest(name: str, known: Iterable[str], otherwise: str) -> str:
     """What may have been meant."""
-    near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.4)
+    near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
     return f"did you mean {' or '.join(near)}?" if near else otherwise
 
 

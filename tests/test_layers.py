@@ -14,23 +14,30 @@ PACKAGE = Path(__file__).parents[1] / "plausim"
 LAYERS = [
     {"fuse"},
     {"mechanics"},
+    {"paths"},
     {"parameters"},
     {"recordings"},
     {"rollout"},
+    {"system"},
     {"target"},
     {"shooting"},
     {"samplers"},
     {"metrics"},
     {"diagnose"},
-    {"run"},
     {"results"},
+    {"checkpoints"},
+    {"run"},
+    {"config"},
     {"report"},
     {"studies"},
     {"cli"},
     {"__main__"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-HEAVY = {"jax", "llvmlite", "scipy", "matplotlib", "mpmath", "mujoco", "blackjax", "casadi", "numpy", "cuda"}
+HEAVY = {
+    "jax", "llvmlite", "scipy", "matplotlib", "mpmath", "mujoco", "blackjax", "casadi", "numpy", "cuda", "pandas",
+    "xarray", "sklearn",
+}  # fmt: skip
 
 
 def layer(path: Path) -> str:
@@ -88,6 +95,10 @@ assert typer.testing.CliRunner().invoke(plausim.cli.app, ["--help"]).exit_code =
 @pytest.mark.parametrize("code", ["import plausim", HELP], ids=["import", "help"])
 def test_heavy_packages_wait_until_they_are_used(code: str) -> None:
     assert loaded(code, HEAVY) == []
+
+
+def test_public_names_lead_somewhere() -> None:
+    assert loaded("import plausim\n[getattr(plausim, name) for name in plausim.__all__]", {"jax"}) == ["jax"]
 
 
 def test_fuse_loads_no_compiler_before_a_kernel_is_needed() -> None:

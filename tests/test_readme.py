@@ -21,7 +21,11 @@ def tutorial(page: str, first: str, after: str) -> str:
     return "".join(blocks("python", text[text.index(first) : text.index(after)]))
 
 
-PROGRAMS = {"README": blocks("python")[0], "fuse": tutorial("fuse.md", "### One simulation", "### explain")}
+PROGRAMS = {
+    "README": blocks("python")[0],
+    "fuse": tutorial("fuse.md", "### One simulation", "### explain"),
+    "metrics": tutorial("metrics.md", "## Example", "## KNN-KL"),
+}
 
 
 @pytest.mark.parametrize("code", PROGRAMS.values(), ids=PROGRAMS.keys())

@@ -97,7 +97,7 @@ def _gather(g: Graph, eqn: Any, x: Array, where: Array) -> Array:
 
     def fetch(values: np.ndarray) -> Array:
         params = dict(eqn.params, fill_value=-1) if "fill_value" in eqn.params else eqn.params
-        with jax.ensure_compile_time_eval():
+        with jax.core.eval_context():
             out = np.asarray(eqn.primitive.bind(jnp.asarray(x), jnp.asarray(values.astype(dtype)), **params))
         return np.where(out == -1, outside, out).astype(np.int32)
 
@@ -143,7 +143,7 @@ def _scatter(g: Graph, eqn: Any, x: Array, where: Array, updates: Array) -> Arra
     of_row = np.arange(updates.size).reshape(updates.shape).transpose(*batch, *windows).reshape(len(rows), -1)
 
     def put(into: Array, values: np.ndarray, chosen: Array) -> Array:
-        with jax.ensure_compile_time_eval():
+        with jax.core.eval_context():
             at = jnp.asarray(values.reshape(where.shape).astype(dtype))
             ones = jnp.eye(updates.size, dtype=jnp.int32)[chosen].reshape(-1, *updates.shape)
             base = jnp.zeros(x.shape, jnp.int32)

@@ -14,7 +14,9 @@ Array = np.ndarray  # of node positions
 
 
 def kind_of(aval: Any) -> str:
-    """The kind of number in an array of this type."""
+    """The kind of number in an array of this type; what JAX has for the tangent of an integer counts as a bool."""
+    if aval.dtype == jax.dtypes.float0:
+        return "i1"
     kind = KINDS.get(np.dtype(aval.dtype)) if not jax.dtypes.issubdtype(aval.dtype, jax.dtypes.extended) else None
     if kind is None:
         raise Unfusable(f"numbers of type {aval.dtype}", advice="use float32, float64, integers or bools")
@@ -24,6 +26,8 @@ def kind_of(aval: Any) -> str:
 def constants(graph: Graph, values: Any) -> Array:
     """Known numbers as nodes."""
     values = np.asarray(values)
+    if values.dtype == jax.dtypes.float0:
+        values = np.zeros(values.shape, bool)
     kind = KINDS.get(values.dtype)
     if kind is None:
         raise Unfusable(f"numbers of type {values.dtype}", advice="use float32, float64, integers or bools")

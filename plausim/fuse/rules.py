@@ -5,6 +5,7 @@ its line in the table; nothing else needs to know. Rules of one kind have a file
 `indexing`, `reductions`, `linear`.
 """
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -34,6 +35,26 @@ def _kind(g: Graph, x: Array, eqn: Any) -> str:
 
 def _div(g: Graph, eqn: Any, a: Array, b: Array) -> Array:
     return each(g.div if is_float(_kind(g, a, eqn)) else partial(g.apply, "idiv"), a, b)
+
+
+def _one_minus_square(g: Graph, eqn: Any, a: Array) -> Array:
+    def product(n: int) -> int:  # not 1 - n n, which loses digits where n is almost 1
+        one = g.const(g.nodes[n].kind, 1)
+        return g.mul(g.sub(one, n), g.add(one, n))
+
+    return each(product, a)
+
+
+def _log2(g: Graph, eqn: Any, a: Array) -> Array:
+    return each(lambda n: g.mul(g.apply("log", n), g.const(g.nodes[n].kind, 1 / math.log(2))), a)
+
+
+def _polynomial(g: Graph, eqn: Any, x: Array, *coefficients: Array) -> Array:
+    """The coefficient of x^0 comes first."""
+    total, *lower = reversed(coefficients)
+    for c in lower:
+        total = each(lambda t, n, k: g.add(g.mul(t, n), k), total, x, c)
+    return total
 
 
 def _integer_pow(g: Graph, eqn: Any, a: Array) -> Array:
@@ -131,7 +152,7 @@ def _stop(g: Graph, eqn: Any, a: Array) -> Array:
 
 def _moved(g: Graph, eqn: Any, *arrays: Array) -> Any:
     """Any primitive that copies numbers: run it on the positions themselves."""
-    with jax.ensure_compile_time_eval():
+    with jax.core.eval_context():
         out = eqn.primitive.bind(*(jnp.asarray(a) for a in arrays), **eqn.params)
     return [np.asarray(o) for o in out] if eqn.primitive.multiple_results else np.asarray(out)
 
@@ -190,6 +211,12 @@ def _split(g: Graph, eqn: Any, a: Array) -> list[Array]:
     return np.split(a, np.cumsum(eqn.params["sizes"])[:-1], eqn.params["axis"])
 
 
+def _empty(g: Graph, eqn: Any) -> Array:
+    """Numbers that nobody reads, such as what a branch that was not taken leaves for the way back."""
+    aval = eqn.outvars[0].aval
+    return np.full(aval.shape, g.const(kind_of(aval), 0), np.int32)
+
+
 def _iota(g: Graph, eqn: Any) -> Array:
     p = eqn.params
     shape = [1] * len(p["shape"])
@@ -211,6 +238,7 @@ RULES: dict[str, Callable[..., Any]] = {
     **{name: _elementwise(name) for name in ELEMENTWISE},
     **dict.fromkeys(UNCHANGED, _same),
     "add_any": _elementwise("add"), "square": lambda g, eqn, a: each(lambda n: g.mul(n, n), a),
+    "one_minus_square": _one_minus_square, "log2": _log2, "polynomial": _polynomial,  # from JAX 0.12 on
     "div": _div, "integer_pow": _integer_pow, "pow": _pow, "round": _round, "is_finite": _is_finite,
     "clamp": _clamp, "select_n": _select_n, "convert_element_type": _convert, "bitcast_convert_type": _bitcast,
     "stop_gradient": _stop, "lt_to": _in_order("lt"), "le_to": _in_order("le"), "platform_index": _platform,
@@ -219,6 +247,7 @@ RULES: dict[str, Callable[..., Any]] = {
     "broadcast_in_dim": _broadcast_in_dim, "reshape": _reshape, "transpose": _transpose,
     "squeeze": _like_result, "expand_dims": _like_result,
     "slice": _slice, "concatenate": _concatenate, "rev": _rev, "split": _split, "iota": _iota,
+    **dict.fromkeys(("empty", "empty2"), _empty),
     **dict.fromkeys(("unstack", "tile", "broadcast"), _moved),
     **INDEXING,
     **REDUCTIONS,

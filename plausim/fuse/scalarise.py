@@ -6,6 +6,7 @@ What has no rule raises `Unfusable`, which names the primitive and the line of t
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -95,6 +96,8 @@ def with_own_derivative(
     """Mark `outputs = function(*inputs)`: their cotangents go to the inputs as `jax.vjp(function)` says."""
     floating = [i for i, a in enumerate(avals) if jax.numpy.issubdtype(a.dtype, jax.numpy.floating)]
     returned = [i for i, o in enumerate(outputs) if o.size and is_float(graph.nodes[o.flat[0]].kind)]
+    if not returned:
+        return outputs
 
     def pull(arguments, cotangents):
         def of_floats(*floats):
@@ -112,8 +115,7 @@ def with_own_derivative(
         parts = np.split(np.array(cotangents, np.int32), splits)
         shaped = [part.reshape(outputs[i].shape) for part, i in zip(parts, returned, strict=True)]
         types = [jax.ShapeDtypeStruct(o.shape, _dtype(graph, o)) for o in shaped]
-        plain = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
-        closed = jax.make_jaxpr(pull)(plain, types)
+        closed = jax.make_jaxpr(pull)([_type(a) for a in avals], types)
         results = scalarise(graph, closed, [*inputs, *shaped], markers=False)
         return [n for r in results for n in r.ravel().tolist()]
 
@@ -128,6 +130,19 @@ def with_own_derivative(
 
 def _dtype(graph: Graph, array: Array) -> Any:
     return DTYPES[graph.nodes[array.flat[0]].kind]
+
+
+def _expanded(graph: Graph, eqn: Any, inputs: list[Array], markers: bool) -> list[Array]:
+    """A primitive that JAX (from 0.12 on) keeps whole until it compiles; it brings what it does and its derivative."""
+    avals = [v.aval for v in eqn.invars]
+    whole = partial(eqn.primitive.bind, **eqn.params)
+    closed = jax.make_jaxpr(partial(eqn.primitive.to_lojax, **eqn.params))(*map(_type, avals))
+    outputs = scalarise(graph, closed, inputs, markers=False)
+    return with_own_derivative(graph, whole, avals, inputs, outputs) if markers else outputs
+
+
+def _type(aval: Any) -> Any:
+    return jax.ShapeDtypeStruct(aval.shape, aval.dtype)
 
 
 def _linear_solve(graph: Graph, eqn: Any, inputs: list[Array], markers: bool) -> list[Array]:
@@ -145,29 +160,33 @@ def _linear_solve(graph: Graph, eqn: Any, inputs: list[Array], markers: bool) ->
 
 def _reference(graph: Graph, eqn: Any, inputs: list[Array], markers: bool) -> list[Array]:
     """A fused scan inside a step: entered as the plain scan that it stands for."""
-    closed = jax.make_jaxpr(eqn.primitive.reference(**eqn.params))(
-        *(jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in eqn.invars)
-    )
+    closed = jax.make_jaxpr(eqn.primitive.reference(**eqn.params))(*(_type(v.aval) for v in eqn.invars))
     return scalarise(graph, closed, inputs, markers)
 
 
 # ---- loops and branches
 
 
+def _sizes(p: dict[str, Any]) -> tuple[int, int]:
+    """How many of a scan's operands are constants, and how many are carried."""
+    if "ft_in" in p:  # from JAX 0.12 on
+        consts, carry, _ = map(len, p["ft_in"].unpack())
+        return consts, carry
+    return p["num_consts"], p["num_carry"]
+
+
 def _scan(graph: Graph, eqn: Any, inputs: list[Array], markers: bool) -> list[Array]:
-    p = eqn.params
-    consts = inputs[: p["num_consts"]]
-    carry = inputs[p["num_consts"] : p["num_consts"] + p["num_carry"]]
-    xs = inputs[p["num_consts"] + p["num_carry"] :]
+    p, (of_consts, of_carry) = eqn.params, _sizes(eqn.params)
+    consts, carry, xs = inputs[:of_consts], inputs[of_consts:][:of_carry], inputs[of_consts + of_carry :]
     if p["length"] > MOST_TURNS:
         raise Unfusable(f"an inner loop of {p['length']} turns", advice=f"at most {MOST_TURNS} are unrolled")
     rows: list[list[Array]] = []
     for t in reversed(range(p["length"])) if p["reverse"] else range(p["length"]):
         outputs = scalarise(graph, p["jaxpr"], [*consts, *carry, *(x[t, ...] for x in xs)], markers)
-        carry, row = outputs[: p["num_carry"]], outputs[p["num_carry"] :]
+        carry, row = outputs[:of_carry], outputs[of_carry:]
         rows.append(row)
     rows = rows[::-1] if p["reverse"] else rows
-    shapes = [v.aval.shape for v in eqn.outvars[p["num_carry"] :]]
+    shapes = [v.aval.shape for v in eqn.outvars[of_carry:]]
     ys = [np.stack([r[i] for r in rows]) if rows else np.zeros(s, np.int32) for i, s in enumerate(shapes)]
     return [*carry, *ys]
 
@@ -215,9 +234,11 @@ def _cond(graph: Graph, eqn: Any, inputs: list[Array], markers: bool) -> list[Ar
 
 CONTROL: dict[str, Callable[[Graph, Any, list[Array], bool], list[Array]]] = {
     **dict.fromkeys(("jit", "pjit", "closed_call", "core_call", "checkpoint", "remat", "remat2"), _call),
+    **dict.fromkeys(("eval_jaxpr", "program_order", "xla_metadata_call"), _call),
     **dict.fromkeys(("custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"), _custom),
     **dict.fromkeys(("fused_rollout", "fused_tangent", "fused_adjoint"), _reference),
     "custom_linear_solve": _linear_solve,
+    "call_hi_primitive": _expanded,
     "scan": _scan,
     "while": _while,
     "cond": _cond,

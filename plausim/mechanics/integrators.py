@@ -57,7 +57,7 @@ def implicit(model: Model, q: Position, qd: Dof, ctrl: Control, h: Time) -> tupl
 
 
 def rk4(model: Model, q: Position, qd: Dof, ctrl: Control, h: Time) -> tuple[Position, Dof]:
-    """Runge and Kutta's of fourth order, the control held; quaternions as Munthe-Kaas (1998) would, or it were of second."""
+    """Runge and Kutta's of fourth order, the control held; quaternions as Munthe-Kaas (1998), or it were of second."""
     velocities, rates, changes = qd, [qd], [accelerations(model, q, qd, ctrl)]
     for part in (0.5, 0.5, 1.0):
         there = advance(model, q, rates[-1], part * h)

@@ -57,7 +57,7 @@ def _quaternion_stretch(start: Positions, end: Positions) -> Velocities:
 
 
 def _quaternion_rate(way: Velocities, velocity: Velocities) -> Velocities:
-    """The inverse of the exponential's derivative: a way does not grow as one turns, where one turns about another axis."""
+    """The inverse of the exponential's derivative: a way grows otherwise than one turns, about another axis."""
     square = way @ way
     small = square < 1e-4
     half = 0.5 * jnp.sqrt(jnp.where(small, 1.0, square))

@@ -68,7 +68,7 @@ def simulate(
     controls = jnp.asarray(controls, state.dtype)
     if controls.ndim != 2 or controls.shape[1] != count or steps not in (None, len(controls)):
         raise ValueError(
-            f"the controls have shape {controls.shape}; this model has {count} actuators: ({steps or 'steps'}, {count})."
+            f"the controls have shape {controls.shape}; with {count} actuators it is ({steps or 'steps'}, {count})."
         )
     model = on_device(model, state.dtype)
 

@@ -5,6 +5,7 @@ The unknowns are a small way from the last positions (`joints.retract`), so that
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax
@@ -39,12 +40,12 @@ class Fit(NamedTuple):
 
 
 class Eyes(NamedTuple):
-    """The sensors of places of a model: misfit and slope take a way, the state it leads from, the target and a mask."""
+    """The sensors of places of a model, and how they would look after a way from some state."""
 
     model: Model
     columns: np.ndarray  # their channels
-    misfit: Callable[..., Array]
-    slope: Callable[..., Array]
+    look: Callable[..., tuple[Array, Array]]  # way, state, target, mask -> slope of the misfit, misfit
+    move: Callable[..., Array]  # state, way -> state
 
 
 def estimated(
@@ -77,12 +78,15 @@ def _eyes(model: Model) -> Eyes:
     looking = on_device(replace(model, sensors=sensors), jnp.zeros(0).dtype)
     idle = jnp.zeros(len(model.actuators.name))
 
-    def misfit(way: Array, state: Array, target: Array, mask: Array) -> Array:
-        there = jnp.asarray(retract(model.joints.kind, state, jnp.concatenate([way, jnp.zeros_like(way)])))
-        shown = _nearer_signs(looking, observe(looking, there, idle), target)
-        return jnp.where(mask, shown - target, 0.0)
+    def move(state: Array, way: Array) -> Array:
+        return jnp.asarray(retract(model.joints.kind, state, jnp.concatenate([way, jnp.zeros_like(way)])))
 
-    return Eyes(looking, np.array(chosen, int), jax.jit(misfit), jax.jit(jax.jacfwd(misfit)))
+    def misfit(way: Array, state: Array, target: Array, mask: Array) -> tuple[Array, Array]:
+        shown = _nearer_signs(looking, observe(looking, move(state, way), idle), target)
+        found = jnp.where(mask, shown - target, 0.0)
+        return found, found
+
+    return Eyes(looking, np.array(chosen, int), jax.jit(jax.jacfwd(misfit, has_aux=True)), jax.jit(move))
 
 
 def _nearer_signs(model: Model, shown: Array, target: Array) -> Array:
@@ -100,24 +104,25 @@ def fitted(eyes: Eyes, position: Place, target: Row, mask: Mask) -> Fit:
     velocities = sizes(eyes.model.joints.kind)[1]
     state = np.concatenate([position, np.zeros(velocities)])
     tolerance = float(jnp.finfo(jnp.zeros(0).dtype).eps) ** 0.75
-    slope: Any = lambda way: np.asarray(eyes.slope(way, state, target, mask), float)  # noqa: E731
+
+    @lru_cache(maxsize=1)  # the solver asks for the misfit and then for its slope
+    def look(way: bytes) -> tuple[np.ndarray, np.ndarray]:
+        slope, misfit = eyes.look(np.frombuffer(way), state, target, mask)
+        return np.asarray(slope, float), np.asarray(misfit, float)
+
+    slope: Any = lambda way: look(way.tobytes())[0]  # noqa: E731
     best: Any = least_squares(
-        lambda way: np.asarray(eyes.misfit(way, state, target, mask), float),
-        np.zeros(velocities),
-        slope,
+        lambda way: look(way.tobytes())[1], np.zeros(velocities), slope,
         method="lm", xtol=tolerance, ftol=tolerance, gtol=tolerance,
     )  # fmt: skip
-    there = _moved(eyes.model, state, best.x)
+    there = np.asarray(eyes.move(state, best.x), float)
     return Fit(there[: len(position)], float(best.cost), _blind(eyes, there, target, mask))
-
-
-def _moved(model: Model, state: State, way: np.ndarray) -> State:
-    return np.asarray(retract(model.joints.kind, state, np.concatenate([way, np.zeros_like(way)])), float)
 
 
 def _blind(eyes: Eyes, state: State, target: Row, mask: Mask) -> Float[np.ndarray, " velocities"]:
     """How much of each velocity lies where a change shows in no sensor."""
-    slope = np.asarray(eyes.slope(np.zeros(sizes(eyes.model.joints.kind)[1]), state, target, mask), float)
+    still = np.zeros(sizes(eyes.model.joints.kind)[1])
+    slope = np.asarray(eyes.look(still, state, target, mask)[0], float)
     _, size, ways = np.linalg.svd(np.pad(slope, ((0, slope.shape[1]), (0, 0))), full_matrices=False)
     return np.linalg.norm(ways[size <= BLIND * max(size.max(initial=0.0), 1e-300)], axis=0)
 
@@ -126,7 +131,7 @@ def _all_seen(eyes: Eyes, mask: Mask, name: str) -> None:
     """An error that names the joints which the sensors determine nowhere."""
     model, unseen = eyes.model, np.ones(sizes(eyes.model.joints.kind)[1], bool)
     for way in _ways(model)[1:4]:
-        unseen &= _blind(eyes, _moved(model, start(model), way), np.zeros(len(mask)), mask) > 0.1
+        unseen &= _blind(eyes, np.asarray(eyes.move(start(model), way), float), np.zeros(len(mask)), mask) > 0.1
     joints = zip(model.joints.name, parts(model.joints.kind), strict=True)
     names = [joint for joint, part in joints if unseen[part.velocities].any()]
     if names:
@@ -154,7 +159,8 @@ def _first(eyes: Eyes, target: Row, mask: Mask, guess: State | None, name: str) 
     model, count = eyes.model, sizes(eyes.model.joints.kind)[0]
     if guess is not None:
         return fitted(eyes, np.asarray(guess, float)[:count], target, mask).position
-    fits = [fitted(eyes, _moved(model, start(model), way)[:count], target, mask) for way in _ways(model)]
+    places = [np.asarray(eyes.move(start(model), way), float)[:count] for way in _ways(model)]
+    fits = [fitted(eyes, place, target, mask) for place in places]
     inside = [fit for fit in fits if _within_limits(model, fit.position)] or fits
     best = min(inside, key=lambda fit: fit.cost)
     good = 4.0 * best.cost + 1e-9 * float(target[mask] @ target[mask])

@@ -105,11 +105,12 @@ def _check(file: Path, run: int, checksum: str) -> None:
 
 
 def joint_angles(pixels: Float[np.ndarray, "frames 6"]) -> Float[np.ndarray, "frames 2"]:
-    """Of the first link from hanging down, and of the second from the first; without jumps."""
+    """Of the first link from hanging down, and of the second from the first; without jumps, from within half a turn."""
     known = np.ones(len(pixels), bool)
     pivot, elbow, tip = pixels[:, 0:2], pixels[:, 2:4], pixels[:, 4:6]
     down1, right1 = (elbow - pivot).T
     down2, right2 = (tip - elbow).T
     first = sampling.unwrap(np.arctan2(right1, down1), known)
     second = sampling.unwrap(np.arctan2(right2, down2), known)
-    return np.stack([first, second - first], axis=1)
+    elbow_angle = second - first
+    return np.stack([first, elbow_angle - 2.0 * np.pi * np.round(elbow_angle[0] / (2.0 * np.pi))], axis=1)

@@ -12,10 +12,11 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
+from plausim.report.style import COLOURS, DASHES, calm
+
 SNAPSHOTS = 9
-COLOURS = [f"C{i}" for i in range(10)]
-STYLES = ("-", "--", ":", "-.")  # a further one after so many colours
 LEGEND_ROWS = 10
+FLAT = 0.05  # the height of what is seen from above, of its width
 
 
 class Curve(NamedTuple):
@@ -57,11 +58,11 @@ def draw_curves(
             turn, colour = divmod(numbers[curve.name], len(COLOURS))
             label = "_nolegend_" if curve.name in explained else curve.name
             explained.add(curve.name)
-            style = STYLES[turn % len(STYLES)]
-            panel.plot(time, curve.values, lw=1.5, label=label, color=COLOURS[colour], ls=style)
+            dashes = DASHES[turn % len(DASHES)]
+            panel.plot(time, curve.values, lw=1.5, label=label, color=COLOURS[colour], ls=dashes)
         panel.set_ylabel(unit or "1")
         panel.margins(x=0)
-        _plain(panel)
+        calm(panel)
         shown = len(panel.get_legend_handles_labels()[0])
         if shown:
             panel.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.05), borderaxespad=0.2,
@@ -70,13 +71,14 @@ def draw_curves(
 
 
 def draw_skeleton(axes: Axes, time: Float[np.ndarray, " steps"], skeleton: Skeleton) -> None:
-    """Snapshots, later ones brighter, in the two directions in which most is to be seen."""
+    """Snapshots, later ones brighter, from the side; from above, where all is flat."""
     bones, tips, floor = skeleton
     if not bones.size:
         axes.set_axis_off()
         return
     places = np.concatenate([bones.reshape(-1, 3), tips.reshape(-1, 3)])
-    across, up = sorted(np.argsort(np.ptp(places, axis=0), kind="stable")[1:].tolist())
+    wide, deep, tall = np.ptp(places, axis=0)
+    across, up = (0, 1) if tall < FLAT * max(wide, deep) else (int(deep > wide), 2)
     shown = np.unique(np.linspace(0, len(time) - 1, SNAPSHOTS).astype(int))
     colours = matplotlib.colormaps["viridis"](np.linspace(0.0, 0.92, len(shown)))
     for tip in range(tips.shape[1]):
@@ -91,7 +93,7 @@ def draw_skeleton(axes: Axes, time: Float[np.ndarray, " steps"], skeleton: Skele
     axes.margins(0.08)
     axes.autoscale_view()
     _square(axes)
-    _plain(axes)
+    calm(axes)
     axes.set_xlabel(f"{'xyz'[across]} (m)")
     axes.set_ylabel(f"{'xyz'[up]} (m)")
     scale = ScalarMappable(Normalize(float(time[0]), float(time[-1])), matplotlib.colormaps["viridis"])

@@ -18,7 +18,7 @@ class Engine:
         rng = np.random.default_rng(seed)
         self.set(
             self.data.qpos + 0.5 * rng.normal(size=self.compiled.nq), speed * rng.normal(size=self.compiled.nv),
-            rng.normal(size=self.compiled.nu), 
+            rng.normal(size=self.compiled.nu),
         )  # fmt: skip
 
     def set(self, qpos, qvel, ctrl) -> None:
@@ -54,4 +54,6 @@ class Engine:
 def far(actual, expected) -> float:
     """The largest difference, relative to the largest number."""
     expected = np.asarray(expected)
-    return float(np.max(np.abs(np.asarray(actual) - expected), initial=0.0) / max(np.max(np.abs(expected), initial=0.0), 1e-300))
+    return float(
+        np.max(np.abs(np.asarray(actual) - expected), initial=0.0) / max(np.max(np.abs(expected), initial=0.0), 1e-300)
+    )

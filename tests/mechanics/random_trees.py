@@ -30,7 +30,9 @@ ON_A_BODY = {  # the joints of one body
 }  # fmt: skip
 
 
-def tree(seed: int, joints: int, forces: bool = True, kinds: Iterable[str] = ON_A_BODY, integrator: str = "Euler") -> str:
+def tree(
+    seed: int, joints: int, forces: bool = True, kinds: Iterable[str] = ON_A_BODY, integrator: str = "Euler"
+) -> str:
     """At least so many joints. With `forces`, they have damping and springs, and there are actuators and sensors."""
     draw, bodies, total = Draw(seed), [], 0
     while total < joints:
@@ -86,7 +88,9 @@ def _actuators(draw: Draw, joints: list) -> str:
 
 
 def _sensors(draw: Draw, bodies: int, joints: list) -> str:
-    lines = [f'<{kind} joint="j{n}"/>' for k, n in joints if k in ("hinge", "slide") for kind in ("jointpos", "jointvel")]
+    lines = [
+        f'<{kind} joint="j{n}"/>' for k, n in joints if k in ("hinge", "slide") for kind in ("jointpos", "jointvel")
+    ]
     lines += [f'<{kind} joint="j{n}"/>' for k, n in joints if k == "ball" for kind in ("ballquat", "ballangvel")]
     for number in range(bodies):
         kind = draw.pick(SENSORS)

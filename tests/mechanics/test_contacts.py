@@ -26,7 +26,9 @@ SHAPES = {  # a geom of 1 kg, and the height of its middle when it just touches 
 SPRINGS = {"sphere": 1, "capsule": 2, "box": 4, "cylinder": 4, "cylinder on its side": 2}  # points that carry it
 
 
-def on_floor(geom: str, height: float, joints: str = '<joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 0 1"/>'):
+def on_floor(
+    geom: str, height: float, joints: str = '<joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 0 1"/>'
+):
     """A body of 1 kg over a plane."""
     model = parse(f"""<mujoco><option timestep="0.0005"/><default><geom friction="0.4"/></default><worldbody>
     <geom name="floor" type="plane" size="5 5 1"/>
@@ -61,7 +63,7 @@ def test_sliding_distance(shape):
 
 
 def dissipation_for(restitution: float, speed: float) -> float:
-    """Out of the law's own energy balance without gravity: c v - ln(1 + c v) = -c w - ln(1 - c w), w = restitution * v."""
+    """The law's own energy balance without gravity: c v - ln(1 + c v) = -c w - ln(1 - c w), w = restitution * v."""
 
     def balance(x: float) -> float:  # x = c v
         return x - np.log1p(x) + restitution * x + np.log1p(-restitution * x)
@@ -111,7 +113,8 @@ def test_depth_is_mujocos(first, second):
 
 def test_forces_between_bodies_are_equal_and_opposite():
     """In the world, and their moments about its origin too."""
-    text = """<mujoco><worldbody><body pos="0 0 0" euler="20 30 0"><freejoint/><geom type="capsule" size="0.2 0.4"/></body>
+    text = """<mujoco><worldbody>
+    <body pos="0 0 0" euler="20 30 0"><freejoint/><geom type="capsule" size="0.2 0.4"/></body>
     <body pos="0.3 0.1 0" euler="0 40 50"><freejoint/><geom type="sphere" size="0.2"/></body></worldbody></mujoco>"""
     model = on_device(parse(text))
     q = jnp.asarray(start(model)[:14])
@@ -134,7 +137,12 @@ def test_laws():
     assert callable(contact_force)
 
 
-NUMBERS = {"friction": ("geoms", 1.0), "stiffness": ("geoms", 1e5), "dissipation": ("geoms", 1.0), "mass": ("bodies", 1.0)}
+NUMBERS = {
+    "friction": ("geoms", 1.0),
+    "stiffness": ("geoms", 1e5),
+    "dissipation": ("geoms", 1.0),
+    "mass": ("bodies", 1.0),
+}
 
 
 @pytest.mark.parametrize("what", NUMBERS)

@@ -8,8 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from plausim.mechanics import ROBOTS, load, parse, robot, save, simulate, start, to_mjcf
-from plausim.mechanics import robots
+from plausim.mechanics import ROBOTS, load, parse, robot, robots, save, simulate, start, to_mjcf
 from plausim.mechanics.model import on_device
 
 from .engine import far
@@ -69,7 +68,9 @@ def test_a_saved_model_reads_as_itself(seed):
     own = replace(model.sites, turn=0 * model.sites.turn), replace(again.sites, turn=0 * again.sites.turn)
     model, again = replace(model, sites=own[0]), replace(again, sites=own[1])  # axes of inertia are those of a file
     for part in ("joints", "actuators", "sites", "geoms"):
-        for ours, read in zip(jax.tree.leaves(getattr(model, part)), jax.tree.leaves(getattr(again, part)), strict=True):
+        for ours, read in zip(
+            jax.tree.leaves(getattr(model, part)), jax.tree.leaves(getattr(again, part)), strict=True
+        ):
             np.testing.assert_allclose(read, ours, rtol=1e-12, atol=1e-12)
     for name in ("mass", "com", "inertia", "pos"):
         np.testing.assert_allclose(getattr(again.bodies, name), getattr(untilted, name), rtol=1e-9, atol=1e-12)
@@ -160,7 +161,8 @@ def test_what_is_not_simulated_is_refused_by_name(what):
 
 def test_everything_that_is_refused_is_listed_at_once():
     text = f"""<mujoco><option density="1"/><worldbody>{BODY}</worldbody>
-    <tendon><fixed name="t1"><joint joint="j" coef="1"/></fixed><fixed name="t2"><joint joint="j" coef="1"/></fixed></tendon>
+    <tendon><fixed name="t1"><joint joint="j" coef="1"/></fixed>
+    <fixed name="t2"><joint joint="j" coef="1"/></fixed></tendon>
     <equality><joint joint1="j"/></equality></mujoco>"""
     with pytest.raises(ValueError) as error:
         parse(text)
@@ -176,17 +178,19 @@ def test_missing_file(tmp_path):
 BAD = {
     "malformed": ("<mujoco><worldbody>", "XML"),
     "mass of zero": ('<mujoco><worldbody><body name="light"><joint/></body></worldbody></mujoco>', "mass"),
-    "negative mass": ('<mujoco><worldbody><body name="b"><joint/><geom size="1" mass="-1"/></body></worldbody></mujoco>',
-                      "mass"),
+    "negative mass": (
+        '<mujoco><worldbody><body name="b"><joint/><geom size="1" mass="-1"/></body></worldbody></mujoco>', "mass"),
     "a mesh that is not there": (
-        '<mujoco><asset><mesh name="m" file="gone.stl"/></asset><worldbody><geom type="mesh" mesh="m"/></worldbody></mujoco>',
+        '<mujoco><asset><mesh name="m" file="gone.stl"/></asset>'
+        '<worldbody><geom type="mesh" mesh="m"/></worldbody></mujoco>',
         r"gone\.stl"),
     "a joint without an axis": (
         '<mujoco><worldbody><body name="b"><joint name="j" axis="0 0 0"/><geom size="1"/></body></worldbody></mujoco>',
         "axis"),
     "unknown element": ("<mujoco><worldbody><wheel/></worldbody></mujoco>", "wheel"),
     "a loop": ('<robot name="r"><link name="a"/><link name="b"/><joint name="x" type="fixed"><parent link="a"/>'
-               '<child link="b"/></joint><joint name="y" type="fixed"><parent link="b"/><child link="a"/></joint></robot>',
+               '<child link="b"/></joint>'
+               '<joint name="y" type="fixed"><parent link="b"/><child link="a"/></joint></robot>',
                "link|root|tree|parent|loop|cycle"),
 }  # fmt: skip
 

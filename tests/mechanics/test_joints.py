@@ -48,7 +48,9 @@ def test_the_difference_is_what_was_retracted(kinds):
     way = 0.9 * rng.uniform(-1, 1, 2 * sizes(kinds)[1])
     np.testing.assert_allclose(difference(kinds, a, retract(kinds, a, way)), way, atol=1e-12)
     np.testing.assert_allclose(  # and so is its derivative, where nothing has moved too
-        jax.jacfwd(lambda d: difference(kinds, a, retract(kinds, a, d)))(jnp.zeros_like(way)), np.eye(way.size), atol=1e-9
+        jax.jacfwd(lambda d: difference(kinds, a, retract(kinds, a, d)))(jnp.zeros_like(way)),
+        np.eye(way.size),
+        atol=1e-9,
     )
 
 

@@ -1,0 +1,35 @@
+"""Runs as files: a config says what is to be inferred, and a folder holds what came of it.
+
+load(path)       -> Setup       a config, checked whole against its model and its recordings
+reopen(folder)   -> Setup       the same of a run that was begun
+open_run(folder) -> Posterior   of one that has ended
+"""
+
+import os
+from pathlib import Path
+
+from .building import Setup, absolute, build
+from .folders import claim, fingerprint, open_run, reopen
+from .reading import read
+from .starting import starting
+
+__all__ = ["Setup", "claim", "fingerprint", "load", "open_run", "reopen", "starting"]
+
+
+def load(path: str | os.PathLike, out: str | os.PathLike | None = None) -> Setup:
+    """The setup that a config describes; all that is wrong with it, or with its files, is one error.
+
+    Args:
+        path: the config, see docs/configuration.md; paths in it are relative to where it is.
+        out: the run's folder, instead of the one in the config.
+
+    Example:
+        setup = plausim.config.load("arm.toml")
+        posterior = plausim.infer(setup.target, setup.method, particles=setup.particles, iterations=setup.iterations)
+
+    """
+    file = Path(path)
+    config = absolute(read(file), file)
+    if out is not None:
+        config = config.model_copy(update={"output": config.output.model_copy(update={"directory": str(out)})})
+    return build(config, str(file))
