@@ -112,7 +112,7 @@ MISTAKES = {
     "no time": (["pendulum", "--seconds", "0"], "0 seconds cannot be simulated; ask for more than 0"),
     "time runs back": (["pendulum", "--seconds", "-1"], "-1 seconds cannot be simulated"),
     "too long": (["pendulum", "--seconds", "1e9"], "200,000,000,000 steps, of 5,000,000 at most; ask for 25000 s or"),
-    "joint": (["double-pendulum", "--start", "elbwo=1"], "no joint position or velocity elbwo; did you mean elbow or"),
+    "joint": (["double-pendulum", "--start", "elbwo=1"], "no joint position or velocity elbwo; did you mean elbow?"),
     "actuator": (["panda", "--control", "servo=1"], "the model has no actuator servo; did you mean servo7 or"),
     "no actuators": (["double-pendulum", "--control", "x=1"], "the model has no actuator x; there are none"),
     "path": (["double-pendulum", "--set", "link2.mas=1"], "no number link2.mas; did you mean link2.mass or"),

@@ -30,6 +30,7 @@ LAYERS = [
     {"config"},
     {"report"},
     {"studies"},
+    {"commands"},
     {"cli"},
     {"__main__"},
 ]

@@ -1,0 +1,58 @@
+"""What the commands share: how they speak, what they say of mistakes, and how they read what was given."""
+
+import math
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+from rich.console import Console
+
+console = Console(highlight=False)
+
+
+def double_precision() -> None:
+    """One motion alone takes no time; its numbers should be right."""
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """What the user got wrong is said in a line, and ends the command."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        flag = "\nOn the command line: --ignore GROUP, once for each." if "ignore=[" in str(error) else ""
+        print(f"plausim: {error}{flag}", file=sys.stderr)
+        raise typer.Exit(2) from None
+
+
+def numbers(option: str, given: list[str] | None) -> dict[str, float]:
+    """What was given as name=number."""
+    found: dict[str, float] = {}
+    for text in given or ():
+        name, _, value = text.partition("=")
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not name or not math.isfinite(number):
+            raise ValueError(f"{option} {text} is not a name and a number; write {option} {name or 'name'}=1.5")
+        if name in found:
+            raise ValueError(f"{option} {name} is given as {found[name]:g} and as {number:g}; give it once.")
+        found[name] = number
+    return found
+
+
+def placed(file: Path, endings: tuple[str, ...]) -> Path:
+    """A file to write, in a folder that is there; with the first ending, if it has none."""
+    if not file.parent.is_dir():
+        raise ValueError(f"there is no folder {file.parent} for {file.name}; make it first: mkdir -p {file.parent}")
+    if file.is_dir():
+        raise ValueError(f"{file} is a folder; name a file in it, such as {file / f'motion{endings[0]}'}")
+    if file.suffix and file.suffix not in endings:
+        raise ValueError(f"{file} ends in {file.suffix}; let it end in {' or '.join(endings)}.")
+    return file if file.suffix else file.with_suffix(endings[0])
