@@ -24,7 +24,7 @@ def parameters(
     from plausim.studies import motion
 
     double_precision()
-    with told():
+    with told(ignorable=True):
         robot = motion.read(model, ignore or ())
         known = paths(robot)
         found = [path for name, path in known.items() if match in name]
@@ -67,7 +67,7 @@ def simulate(
     from plausim.studies import motion
 
     double_precision()
-    with told():
+    with told(ignorable=True):
         plot, csv = plot and placed(plot, FIGURES), csv and placed(csv, TABLES)
         starts, controls = numbers("--start", start), numbers("--control", control)
         robot = motion.prepare(motion.read(model, ignore or ()), numbers("--set", assign), integrator)

@@ -9,7 +9,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-console = Console(highlight=False)
+console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)  # a pipe takes whole lines
 
 
 def double_precision() -> None:
@@ -19,15 +19,23 @@ def double_precision() -> None:
     jax.config.update("jax_enable_x64", True)
 
 
+def say(line: str) -> None:
+    """A line that is not the answer."""
+    print(f"plausim: {line}", file=sys.stderr, flush=True)
+
+
 @contextmanager
-def told() -> Iterator[None]:
-    """What the user got wrong is said in a line, and ends the command."""
+def told(ignorable: bool = False) -> Iterator[None]:
+    """What the user got wrong is said in a line, and ends the command; so does ctrl-C."""
     try:
         yield
-    except (ValueError, OSError) as error:
-        flag = "\nOn the command line: --ignore GROUP, once for each." if "ignore=[" in str(error) else ""
-        print(f"plausim: {error}{flag}", file=sys.stderr)
+    except (ValueError, OSError, ModuleNotFoundError) as error:
+        flag = "\nOn the command line: --ignore GROUP, once for each." if ignorable and "ignore=[" in str(error) else ""
+        say(f"{error}{flag}")
         raise typer.Exit(2) from None
+    except KeyboardInterrupt as stopped:
+        say(str(stopped) or "stopped; nothing was begun.")
+        raise typer.Exit(130) from None
 
 
 def numbers(option: str, given: list[str] | None) -> dict[str, float]:

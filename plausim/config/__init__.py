@@ -9,19 +9,24 @@ import os
 from pathlib import Path
 
 from .building import Setup, absolute, build
-from .folders import claim, fingerprint, open_run, reopen
+from .folders import FIGURES, claim, fingerprint, finished, journal, open_run, reached, reopen
 from .reading import read
+from .schema import Output
 from .starting import starting
 
-__all__ = ["Setup", "claim", "fingerprint", "load", "open_run", "reopen", "starting"]
+__all__ = [
+    "FIGURES", "Setup", "claim", "fingerprint", "finished", "journal", "load", "open_run", "reached", "reopen",
+    "starting",
+]  # fmt: skip
 
 
-def load(path: str | os.PathLike, out: str | os.PathLike | None = None) -> Setup:
+def load(path: str | os.PathLike, out: str | os.PathLike | None = None, seed: int | None = None) -> Setup:
     """The setup that a config describes; all that is wrong with it, or with its files, is one error.
 
     Args:
         path: the config, see docs/configuration.md; paths in it are relative to where it is.
         out: the run's folder, instead of the one in the config.
+        seed: of all random numbers, instead of the one in the config.
 
     Example:
         setup = plausim.config.load("arm.toml")
@@ -31,5 +36,7 @@ def load(path: str | os.PathLike, out: str | os.PathLike | None = None) -> Setup
     file = Path(path)
     config = absolute(read(file), file)
     if out is not None:
-        config = config.model_copy(update={"output": config.output.model_copy(update={"directory": str(out)})})
+        config = config.model_copy(update={"output": Output(directory=str(out))})
+    if seed is not None:
+        config = config.model_copy(update={"sampler": config.sampler.model_copy(update={"seed": seed})})
     return build(config, str(file))

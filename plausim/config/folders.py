@@ -17,6 +17,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -35,41 +36,54 @@ RESOLVED, GIVEN, LOG, FIGURES = "resolved.json", "config.toml", "log.txt", "figu
 PACKAGES = ("jax", "jaxlib", "numpy", "mujoco", "llvmlite", "optax", "scipy")
 
 
-def claim(setup: Setup, source: Path) -> Path:
-    """The folder of a run, made or found; one that holds something else is refused."""
+@contextmanager
+def claim(setup: Setup, source: Path) -> Iterator[Callable[[str], None]]:
+    """The folder of a run, made or found, with its journal; one that holds something else is refused."""
     folder = setup.directory
-    if (folder / RESOLVED).exists():
-        _same(folder, setup)
-    elif _taken(folder):
+    if _taken(folder):
         raise ValueError(f"{folder} is not empty, and holds no run; name a new folder, such as {folder / 'run'}.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with replacing(folder / RESOLVED) as temporary:
-            temporary.write_text(json.dumps(_resolved(setup), indent=2))
-        if source.resolve() != (folder / GIVEN).resolve():
-            with replacing(folder / GIVEN) as temporary:
-                temporary.write_bytes(source.read_bytes())
     except OSError as error:
-        raise OSError(f"cannot write to {folder} ({error.strerror or error}); name another one with --out.") from None
-    return folder
+        raise _unwritable(folder, error) from None
+    with journal(folder) as note:
+        if (folder / RESOLVED).exists():
+            _same(folder, setup)
+        try:
+            with replacing(folder / RESOLVED) as temporary:
+                temporary.write_text(json.dumps(_resolved(setup), indent=2))
+            if source.resolve() != (folder / GIVEN).resolve():
+                with replacing(folder / GIVEN) as temporary:
+                    temporary.write_bytes(source.read_bytes())
+        except OSError as error:
+            raise _unwritable(folder, error) from None
+        yield note
+
+
+def _unwritable(folder: Path, error: OSError) -> OSError:
+    return OSError(f"cannot write to {folder} ({error.strerror or error}); make room, or name another one with --out.")
 
 
 def _taken(folder: Path) -> bool:
-    """Whether there is something in it, other than a checkpoint or result, which say themselves what they are of."""
+    """Whether there is something in it, other than a run, or a checkpoint, which says itself what it is of."""
     if not folder.exists():
         return False
     if not folder.is_dir():
         return True
-    names = {entry.name for entry in folder.iterdir() if not entry.name.startswith(".")}
-    return bool(names) and not names & {checkpoints.FILE, RESULT}
+    names = {entry.name for entry in folder.iterdir() if not entry.name.startswith(".")} - {LOG}
+    return bool(names) and not names & {RESOLVED, checkpoints.FILE}
 
 
 def _same(folder: Path, setup: Setup) -> None:
+    """A run goes on under the config that it began with; one that has not got anywhere may begin under another."""
     then, now = identity(*_read(folder)[:2]), fingerprint(setup)
     changed = [f"{k} was {then.get(k, 'not given')}, is {now.get(k, 'not given')}" for k in then | now
                if then.get(k) != now.get(k)]  # fmt: skip
-    if changed:
+    if not changed:
+        return
+    if finished(folder) or reached(folder) != 0:
         raise ValueError(f"{folder} holds another run: {'; '.join(changed)}. Name another folder with --out.")
+    (folder / checkpoints.FILE).unlink(missing_ok=True)
 
 
 def fingerprint(setup: Setup) -> dict[str, Any]:
@@ -169,7 +183,9 @@ def open_run(directory: str | os.PathLike) -> Posterior:
     folder = Path(directory)
     if not finished(folder):
         _read(folder)
-        raise FileNotFoundError(f"the run in {folder} has not ended{_reached(folder)}; `plausim resume {folder}`.")
+        iteration = reached(folder)
+        so_far = "" if iteration is None else f", its last checkpoint is of iteration {iteration:,}"
+        raise FileNotFoundError(f"the run in {folder} has not ended{so_far}; `plausim resume {folder}` goes on.")
     try:
         posterior = results.read(folder / RESULT)
     except (OSError, KeyError, RuntimeError) as error:
@@ -180,13 +196,16 @@ def open_run(directory: str | os.PathLike) -> Posterior:
     return replace(posterior, model=lambda values: place(parameters(), values[: len(parameters().names)]))
 
 
-def _reached(folder: Path) -> str:
+def reached(folder: Path) -> int | None:
+    """The iteration of the last checkpoint, 0 if there is none yet, None if it cannot be read."""
+    file = folder / checkpoints.FILE
+    if not file.is_file():
+        return 0
     try:
-        with np.load(folder / checkpoints.FILE, allow_pickle=False) as arrays:
-            header = json.loads(str(arrays["header"]))
-        return f", its last checkpoint is of iteration {header['iteration']:,} of {header['run']['iterations']:,}"
-    except (OSError, ValueError, KeyError, EOFError):
-        return ""
+        with np.load(file, allow_pickle=False) as arrays:
+            return int(json.loads(str(arrays["header"]))["iteration"])
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+        return None
 
 
 def _parameters(folder: Path) -> Parameters:
@@ -210,6 +229,9 @@ def journal(folder: Path) -> Iterator[Callable[[str], None]]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise ValueError(f"another plausim is at work in {folder}; wait for it, or stop it first.") from None
+
+        for left in folder.glob(".*.tmp"):  # of one that was killed while it wrote
+            left.unlink(missing_ok=True)
 
         def note(line: str) -> None:
             with suppress(OSError):  # a full disk must not end a run
