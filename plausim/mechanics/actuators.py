@@ -51,7 +51,7 @@ def resistance(model: Model, q: Position, qd: Dof, ctrl: Control) -> list[Number
 
 def _gear(model: Model, i: int) -> Dof:
     """Of an actuator, for each velocity of its joint."""
-    return model.actuators.gear[i, : JOINTS[model.joints.kind[model.actuators.joint[i]]].velocities]
+    return jnp.asarray(model.actuators.gear[i, : JOINTS[model.joints.kind[model.actuators.joint[i]]].velocities])
 
 
 def _control(model: Model, i: int, ctrl: Control) -> Number:

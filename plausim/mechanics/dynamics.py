@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from . import spatial
 from .joints import JOINTS
 from .kinematics import Dof, Position, frames, motion
-from .model import WORLD, Model
+from .model import WORLD, Leaf, Model
 from .spatial import Force, Inertia, Motion, cross_force, mirrored
 
 
@@ -22,7 +22,7 @@ def inertias(model: Model) -> list[Inertia]:
     return [spatial.rigid_inertia(b.mass[i], b.com[i], spatial.symmetric(b.inertia[i])) for i in range(len(b.parent))]
 
 
-def per_velocity(model: Model, numbers: Float[Array, " joint"]) -> list[Float[Array, ""]]:
+def per_velocity(model: Model, numbers: Float[Leaf, " joint"]) -> list[Float[Array, ""]]:
     """A number of each joint, once for each of its velocities."""
     return [numbers[j] for j, kind in enumerate(model.joints.kind) for _ in range(JOINTS[kind].velocities)]
 

@@ -82,7 +82,7 @@ def step(model: Model, state: State, ctrl: Control) -> State:
     """The state one time step later, in the model's substeps: the paper's f_step."""
     count, _ = sizes(model.joints.kind)
     q, qd = state[:count], state[count:]
-    integrate, h = INTEGRATORS[model.integrator], model.timestep / model.substeps
+    integrate, h = INTEGRATORS[model.integrator], jnp.asarray(model.timestep) / model.substeps
     for _ in range(model.substeps):
         q, qd = integrate(model, q, qd, ctrl, h)
     return jnp.concatenate([q, qd])

@@ -12,16 +12,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float
 
 Leaf = Array | np.ndarray
 Number = Float[Leaf, ""] | np.floating | float  # NumPy makes no array of one number
 WORLD = -1  # the parent of a body that hangs from nothing
-
-
-def structure(**options: Any) -> Any:
-    """A static field."""
-    return field(metadata={"static": True}, **options)
+STATIC = {"static": True}  # structure: no leaf
 
 
 @jax.tree_util.register_dataclass
@@ -29,8 +26,8 @@ def structure(**options: Any) -> Any:
 class Bodies:
     """Rigid bodies, parents before children."""
 
-    name: tuple[str, ...] = structure()
-    parent: tuple[int, ...] = structure()
+    name: tuple[str, ...] = field(metadata=STATIC)
+    parent: tuple[int, ...] = field(metadata=STATIC)
     pos: Float[Leaf, "body 3"]  # m
     turn: Float[Leaf, "body 3 3"]
     tilt: Float[Leaf, "body 3"]  # rad, a further turn about the body's own x, y, z: zero in a file
@@ -44,10 +41,10 @@ class Bodies:
 class Joints:
     """What moves; several on one body act one after the other. In N and m for slides, in N m and rad for the others."""
 
-    name: tuple[str, ...] = structure()
-    kind: tuple[str, ...] = structure()  # a key of `joints.JOINTS`
-    body: tuple[int, ...] = structure()
-    limited: tuple[bool, ...] = structure()
+    name: tuple[str, ...] = field(metadata=STATIC)
+    kind: tuple[str, ...] = field(metadata=STATIC)  # a key of `joints.JOINTS`
+    body: tuple[int, ...] = field(metadata=STATIC)
+    limited: tuple[bool, ...] = field(metadata=STATIC)
     axis: Float[Leaf, "joint 3"]  # of unit length
     pos: Float[Leaf, "joint 3"]  # m, a point that stays where it is
     ref: Float[Leaf, " joint"]  # the position in which the file draws the body
@@ -63,7 +60,7 @@ class Joints:
     limitdissipation: Float[Leaf, " joint"]  # s / rad or s / m
     forcelower: Float[Leaf, " joint"]  # of all actuators together
     forceupper: Float[Leaf, " joint"]
-    forcelimited: tuple[bool, ...] = structure()
+    forcelimited: tuple[bool, ...] = field(metadata=STATIC)
 
 
 @jax.tree_util.register_dataclass
@@ -71,10 +68,10 @@ class Joints:
 class Actuators:
     """Forces on joints: gain * control + bias, both affine in the position and speed of what they act on."""
 
-    name: tuple[str, ...] = structure()
-    joint: tuple[int, ...] = structure()
-    ctrllimited: tuple[bool, ...] = structure()
-    forcelimited: tuple[bool, ...] = structure()
+    name: tuple[str, ...] = field(metadata=STATIC)
+    joint: tuple[int, ...] = field(metadata=STATIC)
+    ctrllimited: tuple[bool, ...] = field(metadata=STATIC)
+    forcelimited: tuple[bool, ...] = field(metadata=STATIC)
     gear: Float[Leaf, "actuator 6"]
     gain: Float[Leaf, "actuator 3"]  # constant, by position, by speed
     bias: Float[Leaf, "actuator 3"]
@@ -89,9 +86,9 @@ class Actuators:
 class Sites:
     """Frames that are looked at, fixed to a body or to the world."""
 
-    name: tuple[str, ...] = structure()
-    body: tuple[int, ...] = structure()
-    at_com: tuple[bool, ...] = structure()  # whether `pos` begins at the body's centre of mass
+    name: tuple[str, ...] = field(metadata=STATIC)
+    body: tuple[int, ...] = field(metadata=STATIC)
+    at_com: tuple[bool, ...] = field(metadata=STATIC)  # whether `pos` begins at the body's centre of mass
     pos: Float[Leaf, "site 3"]
     turn: Float[Leaf, "site 3 3"]
 
@@ -101,11 +98,11 @@ class Sites:
 class Geoms:
     """Shapes that touch each other, fixed to a body or to the world."""
 
-    name: tuple[str, ...] = structure()
-    kind: tuple[str, ...] = structure()  # plane, sphere, capsule, box, cylinder
-    body: tuple[int, ...] = structure()
-    touch: tuple[tuple[int, int], ...] = structure()  # pairs of geoms that may
-    slippery: tuple[bool, ...] = structure()  # which of these pairs know no friction
+    name: tuple[str, ...] = field(metadata=STATIC)
+    kind: tuple[str, ...] = field(metadata=STATIC)  # plane, sphere, capsule, box, cylinder
+    body: tuple[int, ...] = field(metadata=STATIC)
+    touch: tuple[tuple[int, int], ...] = field(metadata=STATIC)  # pairs of geoms that may
+    slippery: tuple[bool, ...] = field(metadata=STATIC)  # which of these pairs know no friction
     size: Float[Leaf, "geom 3"]  # m, as MuJoCo has it: radius; radius, half length; half lengths
     pos: Float[Leaf, "geom 3"]
     turn: Float[Leaf, "geom 3 3"]
@@ -120,9 +117,9 @@ class Geoms:
 class Sensor:
     """Something that is measured: a key of `sensors.SENSORS`, and the element that it belongs to."""
 
-    name: str = structure()
-    kind: str = structure()
-    element: int = structure()
+    name: str = field(metadata=STATIC)
+    kind: str = field(metadata=STATIC)
+    element: int = field(metadata=STATIC)
 
 
 @jax.tree_util.register_dataclass
@@ -137,10 +134,10 @@ class Model:
     geoms: Geoms
     gravity: Float[Leaf, "3"]  # m / s^2
     timestep: Number  # s
-    sensors: tuple[Sensor, ...] = structure(default=())
-    integrator: str = structure(default="euler")  # a key of `integrators.INTEGRATORS`
-    substeps: int = structure(default=1)
-    source: str = structure(default="", repr=False)  # the file that it came from, as MJCF
+    sensors: tuple[Sensor, ...] = field(metadata=STATIC, default=())
+    integrator: str = field(metadata=STATIC, default="euler")  # a key of `integrators.INTEGRATORS`
+    substeps: int = field(metadata=STATIC, default=1)
+    source: str = field(metadata=STATIC, default="", repr=False)  # the file that it came from, as MJCF
 
     def __repr__(self) -> str:
         counts = (f"{len(part.name)} {f.name}" for f in fields(self) if hasattr(part := getattr(self, f.name), "name"))
@@ -151,7 +148,7 @@ def on_device(model: Model, dtype: Any = None) -> Model:
     """The same model in JAX arrays. Zeros and ones that are known stay visible to `fuse`, under `jit` too."""
 
     def moved(leaf: Any) -> Array:
-        if isinstance(leaf, jax.core.Tracer):
+        if isinstance(leaf, Tracer):
             return jnp.asarray(leaf, dtype)
         with jax.ensure_compile_time_eval():
             return jnp.asarray(leaf, dtype)

@@ -74,7 +74,7 @@ class Attribute(NamedTuple):
     always: Callable[[Element], bool] = lambda root: False
 
 
-def words(numbers: Sequence[float] | np.ndarray) -> str:
+def words(numbers: Any) -> str:
     return " ".join(repr(float(n)) for n in np.ravel(numbers))
 
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
-from scipy.optimize import brentq
+from scipy.optimize import root_scalar
 
 from plausim.mechanics import parse, simulate, start
 from plausim.mechanics.contacts import contact_force, contact_forces, points
@@ -68,7 +68,7 @@ def dissipation_for(restitution: float, speed: float) -> float:
     def balance(x: float) -> float:  # x = c v
         return x - np.log1p(x) + restitution * x + np.log1p(-restitution * x)
 
-    return brentq(balance, 1e-3, (1 - 1e-12) / restitution) / speed
+    return root_scalar(balance, bracket=(1e-3, (1 - 1e-12) / restitution)).root / speed
 
 
 @pytest.mark.parametrize("restitution", [0.9, 0.7, 0.5])

@@ -16,7 +16,7 @@ pin = pytest.importorskip("pinocchio", reason="Pinocchio (pip install pin) is no
 CASES = [(seed, joints) for seed, joints in enumerate((1, 2, 3, 5, 8, 12, 20, 30))]
 
 
-def as_pinocchio(compiled: mujoco.MjModel) -> "pin.Model":
+def as_pinocchio(compiled):
     """The same tree, out of MuJoCo's numbers: hinges and slides."""
     model = pin.Model()
     model.gravity.linear = compiled.opt.gravity.copy()
@@ -38,7 +38,7 @@ def as_pinocchio(compiled: mujoco.MjModel) -> "pin.Model":
     return model
 
 
-def pose(pos: np.ndarray, quat: np.ndarray) -> "pin.SE3":
+def pose(pos, quat):
     w, x, y, z = quat
     return pin.SE3(pin.Quaternion(w, x, y, z).matrix(), pos)
 
