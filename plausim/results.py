@@ -126,9 +126,9 @@ def _plain(value: Any) -> Any:
 
 def write(posterior: Posterior, path: str | os.PathLike) -> None:
     """Into one netCDF file, which is there whole or not at all."""
-    tree = as_tree(posterior)
+    whole = as_tree(posterior).to_netcdf(None, engine="h5netcdf")  # in memory: HDF5 itself crashes on a full disk
     with replacing(path) as temporary:
-        tree.to_netcdf(temporary, engine="h5netcdf")
+        temporary.write_bytes(whole)
 
 
 def read(path: str | os.PathLike) -> Posterior:

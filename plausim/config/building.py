@@ -12,7 +12,7 @@ import numpy as np
 
 from plausim import mechanics, recordings
 from plausim.mechanics.model import Model
-from plausim.parameters import Parameters, Values, choose, margins, parameter
+from plausim.parameters import Parameters, Values, choose, impossible, margins, parameter
 from plausim.paths import changed, find, paths
 from plausim.recordings import Recording, channels
 from plausim.samplers import SAMPLERS, Method
@@ -21,7 +21,7 @@ from plausim.system import system
 from plausim.target import Target
 
 from . import schema
-from .columns import fitting, needed
+from .columns import as_written, fitting, needed
 from .problems import Problems, key, raised
 
 
@@ -108,6 +108,8 @@ def read_model(given: schema.Model, problems: Problems) -> Model | None:
             found = changed(found, {path: value})
     if given.timestep is not None:
         found = replace(found, timestep=np.array(given.timestep))
+    if given.set and (wrong := impossible(found)):
+        problems.append(f"model.set: such a robot cannot exist: {'; '.join(wrong)}")
     if given.integrator is not None:
         found = replace(found, integrator=given.integrator)
     if not found.sensors:
@@ -168,7 +170,7 @@ def read_recordings(config: schema.Config, model: Model, problems: Problems) -> 
     found = []
     for i, r in enumerate(config.recording):
         if Path(r.file).is_file():
-            with problems.at(f"recording {i + 1}"):
+            with problems.at(f"recording {i + 1}"), as_written():
                 found.append(read_recording(r, config.columns, model))
     if len(found) == len(config.recording):
         _divide(config, found, problems)
@@ -210,10 +212,10 @@ def _divide(config: schema.Config, found: Sequence[Recording], problems: Problem
     windows = config.likelihood.windows
     if config.likelihood.shooting == "multiple" and steps % windows:
         near = sorted((d for d in range(1, steps + 1) if steps % d == 0), key=lambda d: abs(d - windows))[:3]
+        other = f", or write steps = [0, {steps - steps % windows}] below each [[recording]]" if windows < steps else ""
         problems.append(
             f"likelihood.windows = {windows}: {steps} steps do not divide into that many; take one of "
-            f"{', '.join(map(str, sorted(near)))}, or write steps = [0, {steps - steps % windows}] below each "
-            "[[recording]]"
+            f"{', '.join(map(str, sorted(near)))}{other}"
         )
 
 

@@ -1,6 +1,7 @@
 """Which columns of a recording's file are read, and whether they are what the model has."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from plausim import recordings
@@ -13,6 +14,26 @@ from . import schema
 from .problems import Problems, key, shown
 
 STATES = ("joint:", "jointvel:")  # columns that hold states themselves
+WRITTEN = {  # what `recordings` calls its arguments, as a config has them
+    'read it with missing="mask"': 'write missing = "mask" below [columns]',
+    'read the file with missing="mask"': 'write missing = "mask" below [columns]',
+    "(time=...)": '(time = "..." below [[recording]])',
+    "(rate=...)": "(rate = ... below [[recording]])",
+    "(guess=, a state)": "(guess = [...] below [columns], a state)",
+    "choose columns": "name others below [columns.sensors]",
+}
+
+
+@contextmanager
+def as_written() -> Iterator[None]:
+    """An error in here advises what to write into the config."""
+    try:
+        yield
+    except ValueError as error:
+        text = str(error)
+        for argument, key in WRITTEN.items():
+            text = text.replace(argument, key)
+        raise ValueError(text) from None
 
 
 def fitting(columns: schema.Columns, model: Model, problems: Problems) -> bool:

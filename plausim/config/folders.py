@@ -40,6 +40,8 @@ PACKAGES = ("jax", "jaxlib", "numpy", "mujoco", "llvmlite", "optax", "scipy")
 def claim(setup: Setup, source: Path) -> Iterator[Callable[[str], None]]:
     """The folder of a run, made or found, with its journal; one that holds something else is refused."""
     folder = setup.directory
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; name a folder with --out, or as output.directory.")
     if _taken(folder):
         raise ValueError(f"{folder} is not empty, and holds no run; name a new folder, such as {folder / 'run'}.")
     try:
@@ -68,8 +70,6 @@ def _taken(folder: Path) -> bool:
     """Whether there is something in it, other than a run, or a checkpoint, which says itself what it is of."""
     if not folder.exists():
         return False
-    if not folder.is_dir():
-        return True
     names = {entry.name for entry in folder.iterdir() if not entry.name.startswith(".")} - {LOG}
     return bool(names) and not names & {RESOLVED, checkpoints.FILE}
 

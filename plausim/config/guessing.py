@@ -129,4 +129,4 @@ def limits(path: Path, model: Model) -> tuple[float, float, bool]:
         return (0.0 if never else -0.1), 0.1, False
     if field in ("damping", "frictionloss", "stiffness", "armature") and value > 0:
         return value / 10.0, value * 10.0, True
-    return (*sorted((value / 2.0, value * 2.0)), False)
+    return min(value / 2.0, value * 2.0), max(value / 2.0, value * 2.0), False

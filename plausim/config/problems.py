@@ -4,7 +4,7 @@ import difflib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, get_args
+from typing import Any, TypeGuard, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -101,7 +101,7 @@ def keys_at(schema: type[BaseModel], loc: Loc) -> list[str]:
     return list(schema.model_fields)
 
 
-def _is_table(annotation: Any) -> bool:
+def _is_table(annotation: Any) -> TypeGuard[type[BaseModel]]:
     return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 

@@ -47,7 +47,7 @@ def starting(
         >>> import numpy as np, tempfile
         >>> from plausim.config import starting
         >>> folder = tempfile.TemporaryDirectory()
-        >>> np.savetxt(f"{folder.name}/log.csv", np.zeros((41, 3)) + np.arange(41)[:, None], "%g", ",",
+        >>> np.savetxt(f"{folder.name}/log.csv", np.linspace([0, 1, 0], [0.2, 0, -5], 41), "%g", ",",
         ...            header="time,angle,rate", comments="")
         >>> starting("pendulum", [f"{folder.name}/log.csv"]).todo
         ['columns.controls: log.csv has no columns for motor; taken as 0']

@@ -1,6 +1,7 @@
 """All figures of a run, out of its posterior."""
 
 import numpy as np
+from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from plausim.report.convergence import Series, draw_convergence
@@ -64,10 +65,15 @@ def convergence(posterior: Posterior) -> Figure:
     there = {name: posterior.history[name] for name in NUMBERS if np.any(posterior.history.get(name, 0.0))}
     return draw_convergence(
         [
-            Series(method, NUMBERS[name], np.arange(1.0, len(values) + 1), np.where(values == 0, np.nan, values))
+            Series(method, NUMBERS[name], np.arange(1.0, len(values) + 1), drawable(name, values))
             for name, values in there.items()
         ]
     )
+
+
+def drawable(name: str, values: Float[np.ndarray, " iterations"]) -> Float[np.ndarray, " iterations"]:
+    """A scale over decades has no 0: where nothing is beyond the limits, there is a gap."""
+    return np.where(values > 0, values, np.nan) if name == "outside" else values
 
 
 def trail(posterior: Posterior) -> Figure:
