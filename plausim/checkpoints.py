@@ -43,10 +43,10 @@ def load(folder: str | os.PathLike, fingerprint: dict[str, Any], like: Any) -> C
     if not file.exists():
         return None
     try:
-        with np.load(file, allow_pickle=False) as arrays:
+        with open(file, "rb") as opened, np.load(opened, allow_pickle=False) as arrays:
             header = json.loads(str(arrays["header"]))
             contents = {name: arrays[name] for name in arrays.files if name != "header"}
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise ValueError(f"{file} is no checkpoint ({error}); delete it to start this run anew.") from None
     _same(file, header, fingerprint)
     leaves, structure = jax.tree.flatten(like)

@@ -202,7 +202,7 @@ def reached(folder: Path) -> int | None:
     if not file.is_file():
         return 0
     try:
-        with np.load(file, allow_pickle=False) as arrays:
+        with open(file, "rb") as opened, np.load(opened, allow_pickle=False) as arrays:
             return int(json.loads(str(arrays["header"]))["iteration"])
     except (OSError, ValueError, KeyError, EOFError, BadZipFile):
         return None
