@@ -9,13 +9,14 @@ solved as constraints, become springs and dampers as stiff as their time constan
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import mujoco
 import numpy as np
 
+from . import compiling
 from .contacting import geoms
 from .model import Actuators, Bodies, Joints, Model, Sensor, Sites
 from .sensors import SENSORS
@@ -41,31 +42,16 @@ def load(path: str | os.PathLike, ignore: Sequence[str] = ()) -> Model:
     file = Path(path)
     if not file.is_file():
         raise FileNotFoundError(f"there is no model file {file}; name an MJCF (.xml) or URDF (.urdf) file.")
-    try:
-        spec = mujoco.MjSpec.from_file(str(file))
-    except ValueError as error:
-        raise ValueError(f"{file} is not a model that MuJoCo can read: {_flat(error)}") from None
-    return _model(spec, ignore, str(file))
+    return _model(lambda: mujoco.MjSpec.from_file(str(file)), ignore, str(file))
 
 
 def parse(text: str, ignore: Sequence[str] = ()) -> Model:
     """Read a robot from the text of an MJCF or URDF file."""
-    try:
-        spec = mujoco.MjSpec.from_string(text)
-    except ValueError as error:
-        raise ValueError(f"the text is not a model that MuJoCo can read: {_flat(error)}") from None
-    return _model(spec, ignore, "the model")
+    return _model(lambda: mujoco.MjSpec.from_string(text), ignore, "the model")
 
 
-def _flat(error: Exception) -> str:
-    return " ".join(str(error).split())
-
-
-def _model(spec: Any, ignore: Sequence[str], where: str) -> Model:
-    try:
-        compiled = spec.compile()
-    except ValueError as error:
-        raise ValueError(f"{where} does not compile: {_flat(error)}") from None
+def _model(read: Callable[[], Any], ignore: Sequence[str], where: str) -> Model:
+    spec, compiled, source = compiling.compiled(read, where)
     problems = list(unsupported(spec, compiled))
     shapes, touching = geoms(compiled, _numerics(compiled), "contact" in ignore)
     _refuse([*problems, *touching], ignore, where)
@@ -82,7 +68,7 @@ def _model(spec: Any, ignore: Sequence[str], where: str) -> Model:
         timestep=np.array(compiled.opt.timestep),
         sensors=sensors,
         integrator=_integrator(compiled),
-        source=spec.to_xml(),
+        source=source,
     )
 
 

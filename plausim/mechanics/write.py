@@ -6,6 +6,7 @@ every number that it lost, and every one that was changed, is written in full wh
 
 import os
 import tempfile
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,7 +42,7 @@ def to_mjcf(model: Model) -> str:
     """The text of the file that `save` writes."""
     if not model.source:
         raise ValueError("the model has no file behind it; only models that were loaded or parsed can be saved.")
-    before, after = parse(model.source), _plain(model)
+    before, after = _again(model.source), _plain(model)
     root = ElementTree.fromstring(
         model.source, ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=True))
     )
@@ -55,7 +56,7 @@ def to_mjcf(model: Model) -> str:
                     attribute.write(element, new, row)
     _option(root, before, after)
     text = _text(root)
-    numbers = [n for part, names in OURS.items() for n in _numerics(part, names, getattr(parse(text), part), after)]
+    numbers = [n for part, names in OURS.items() for n in _numerics(part, names, getattr(_again(text), part), after)]
     if numbers:
         custom = _section(root, "custom")
         for name, value in numbers:
@@ -138,6 +139,13 @@ ATTRIBUTES: dict[str, tuple[Attribute, ...]] = {
         _set("forcerange", "forcelower", "forceupper"),
     ),
 }
+
+
+def _again(text: str) -> Model:
+    """Of a file that was read before: what MuJoCo warns of was said then."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return parse(text)
 
 
 def _plain(model: Model) -> Model:

@@ -211,3 +211,28 @@ def test_on_device_keeps_what_it_holds():
     model = robot("panda-box")
     for ours, theirs in zip(jax.tree.leaves(model), jax.tree.leaves(on_device(model)), strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+HEAVY = f'<mujoco><compiler settotalmass="3"/><worldbody>{BODY}</worldbody></mujoco>'
+
+
+def test_what_mujoco_warns_of_is_said_once_and_leaves_no_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "heavy.xml"
+    file.write_text(HEAVY)
+    with pytest.warns(UserWarning, match=r"heavy\.xml: compiler attribute 'settotalmass' is deprecated") as said:
+        model = load(file)
+    assert len(said) == 1
+    save(model, file)
+    assert [p.name for p in tmp_path.iterdir()] == ["heavy.xml"]
+
+
+def test_mujocos_own_log_is_left_as_it_was():
+    before = mujoco.MjLogConfig.get().logto_file
+    for wanted in (True, False):
+        config = mujoco.MjLogConfig.get()
+        config.logto_file = wanted
+        config.set()
+        parse(f"<mujoco><worldbody>{BODY}</worldbody></mujoco>")
+        assert mujoco.MjLogConfig.get().logto_file is wanted
+    assert mujoco.MjLogConfig.get().logto_file == before
