@@ -7,6 +7,7 @@ of the method that it names: the arguments of that method's function are their n
 import inspect
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from pydantic import (
@@ -29,12 +30,13 @@ LISTED = {"unwrap", "tied", "ignore"}  # keys of which one name may stand withou
 
 
 def one_of(*known: str) -> AfterValidator:
-    def check(given: str) -> str:
-        if given not in known:
-            raise ValueError(f"may be {' or '.join(map(json.dumps, known))}")
-        return given
+    return AfterValidator(partial(_among, known))
 
-    return AfterValidator(check)
+
+def _among(known: tuple[str, ...], given: str) -> str:
+    if given not in known:
+        raise ValueError(f"may be {' or '.join(map(json.dumps, known))}")
+    return given
 
 
 def _column(given: Any) -> Any:

@@ -111,11 +111,18 @@ def test_a_file_that_changed_since_is_refused(ended: Path) -> None:
 
 
 def without(*names: str) -> Callable[[Path], None]:
-    return lambda folder: [(folder / name).unlink() for name in names] and None
+    def spoil(folder: Path) -> None:
+        for name in names:
+            (folder / name).unlink()
+
+    return spoil
 
 
-def cut_short(name: str) -> Callable[[Path], None]:
-    return lambda folder: (folder / name).write_bytes((folder / name).read_bytes()[:1000]) and None
+def cut_to(size: int, name: str) -> Callable[[Path], None]:
+    def spoil(folder: Path) -> None:
+        (folder / name).write_bytes((folder / name).read_bytes()[:size])
+
+    return spoil
 
 
 def another(key: str, value: Any) -> Callable[[Path], None]:
@@ -130,10 +137,10 @@ SPOILT = {
         "it has no resolved.json. If it holds a checkpoint,",
     ),
     "format": (another("format", 0), "resume", "format 0, where this plausim has 1): it is of another version"),
-    "half of resolved.json": (cut_short("resolved.json"), "resume", "resolved.json cannot be read"),
+    "half of resolved.json": (cut_to(1000, "resolved.json"), "resume", "resolved.json cannot be read"),
     "config of another version": (another("config", {"robot": 1}), "resume", "robot: there is no such key"),
-    "half of the result": (cut_short("posterior.nc"), "show", "posterior.nc cannot be read"),
-    "empty result": (lambda f: (f / "posterior.nc").write_bytes(b"") and None, "show", "posterior.nc cannot be read"),
+    "half of the result": (cut_to(1000, "posterior.nc"), "show", "posterior.nc cannot be read"),
+    "empty result": (cut_to(0, "posterior.nc"), "show", "posterior.nc cannot be read"),
     "no result": (
         without("posterior.nc"),
         "show",
