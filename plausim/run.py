@@ -90,17 +90,17 @@ def infer(
 
     """
     _check(target, method, particles, iterations, draws)
-    if _gaps(target) and not method.constraints:
-        target = soften(target, SOFT)
     folder = None if directory is None else Path(directory)
     tell = progress or (lambda _: None)
     with jax.enable_x64(True):
+        if _gaps(target) and not method.constraints:
+            target = soften(target, SOFT)
         run = _Run(target, method, method.make(target, iterations), particles, iterations, seed, folder)
         prints = _fingerprint(run) | (fingerprint or {})
         checkpoint = _advanced(run, _begun(run, prints), prints, tell)
         posterior = _posterior(run, checkpoint, draws or particles)
         if folder is not None:
-            _kept(posterior, folder, iterations)
+            _kept(posterior, folder)
     return posterior
 
 
@@ -115,7 +115,7 @@ class _Run(NamedTuple):
 
 
 def _gaps(target: Target) -> bool:
-    point = jax.ShapeDtypeStruct((target.dimensions,), np.float32)
+    point = jax.ShapeDtypeStruct((target.dimensions,), np.float64)
     return jax.eval_shape(target.evaluate, point).gaps.shape[0] > 0
 
 
@@ -159,16 +159,16 @@ def _advanced(
     length, saved, info, last = 1, None, {}, time.perf_counter()
     with _interruptible() as stopped:
         while True:
-            now, before = checkpoint.iteration, time.perf_counter()
+            now, before, halt = checkpoint.iteration, time.perf_counter(), stopped()  # asked once: what halts is saved
             if now in stages and now not in checkpoint.trail:
                 checkpoint.trail[now] = np.asarray(look(checkpoint.state))
             done = now >= run.iterations
-            if run.folder and (done or stopped() or before - last > SAVE_EVERY or saved is None):
+            if run.folder and (done or halt or before - last > SAVE_EVERY or saved is None):
                 saved, last = _saved(checkpoint, prints, run.folder, saved), before
             tell(Progress(run.method.name, now, run.iterations, info, checkpoint.seconds, saved))
             if done:
                 return checkpoint
-            if stopped():
+            if halt:
                 raise Interrupted(_farewell(run, now))
             count = min(length, min(s for s in stages if s > now) - now)
             state, table = advance(key, checkpoint.state, now, count)
@@ -279,13 +279,13 @@ def _predictions(target: Target, points: Points) -> Predictions | None:
     return Predictions(seen.recordings, seen.channels, seen.time, seen.observed, seen.known, predicted)
 
 
-def _kept(posterior: Posterior, folder: Path, iterations: int) -> None:
+def _kept(posterior: Posterior, folder: Path) -> None:
     try:
         results.write(posterior, folder / FILE)
     except OSError as error:
         raise OSError(
-            f"the result could not be written to {folder} ({error.strerror or error}); the checkpoint of iteration "
-            f"{iterations:,} is whole: make room, and `plausim resume {folder}` writes it without computing again."
+            f"the result could not be written to {folder} ({error.strerror or error}); the last checkpoint there is "
+            f"whole: make room, and `plausim resume {folder}` goes on from it."
         ) from None
 
 

@@ -23,6 +23,8 @@ from plausim.rollout import Control, Params, State, Step, step_of
 
 Delta = Float[Array, " tangent"]
 Observation = Float[Array, " channels"]
+Ways = dict[str, Callable[[Array, Array], Array]]
+PLAIN = {"hinge", "slide"}  # joints whose positions are plain numbers
 
 
 class System(NamedTuple):
@@ -44,8 +46,7 @@ def system(parameters: Parameters) -> System:
         parameters=parameters,
         step=step_of(parameters),
         observe=lambda params, state, control: observe(place(parameters, params), state, control),
-        retract=lambda state, delta: jnp.asarray(retract(kinds, state, delta)),
-        difference=lambda start, end: jnp.asarray(difference(kinds, start, end)),
+        **(plain if PLAIN.issuperset(kinds) else _curved(kinds)),
         channels=tuple(
             name if SENSORS[s.kind].count == 1 else f"{name}.{i}"
             for s in model.sensors
@@ -61,4 +62,11 @@ def system(parameters: Parameters) -> System:
     )
 
 
-plain = {"retract": lambda state, delta: state + delta, "difference": lambda start, end: jnp.subtract(end, start)}
+def _curved(kinds: tuple[str, ...]) -> Ways:
+    return {
+        "retract": lambda state, delta: jnp.asarray(retract(kinds, state, delta)),
+        "difference": lambda start, end: jnp.asarray(difference(kinds, start, end)),
+    }
+
+
+plain: Ways = {"retract": lambda state, delta: state + delta, "difference": lambda start, end: jnp.subtract(end, start)}

@@ -21,29 +21,32 @@ def test_version() -> None:
     assert (result.exit_code, result.output.strip()) == (0, f"plausim {plausim.__version__}")
 
 
-def test_demo_in_a_fresh_process(tmp_path: Path) -> None:
-    run = plausim_command("demo", "--out", str(tmp_path / "new" / "folder"), "--particles", "4", "--steps", "40")
+def test_a_study_in_a_fresh_process(tmp_path: Path) -> None:
+    run = plausim_command("study", "landscape", "--out", str(tmp_path / "new" / "folder"))
     assert run.returncode == 0, run.stderr
-    assert "best fit" in run.stdout
-    assert "not yet a posterior" in run.stdout
-    figure = tmp_path / "new" / "folder" / "link-lengths.png"
+    assert "local maxima" in run.stdout
+    figure = tmp_path / "new" / "folder" / "figures.png"
     assert str(figure) in run.stdout
     assert figure.exists()
+
+
+def test_studies_are_listed() -> None:
+    lines = CliRunner().invoke(app, ["study"]).output.splitlines()
+    assert [line.split()[0] for line in lines] == ["landscape", "synthetic-pendulum", "combination"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--particles", "0"], "greater than or equal to 2"),
-        (["--particles", "many"], "valid integer"),
-        (["--steps", "1"], "greater than or equal to 20"),
         (["--seed", "-1"], "greater than or equal to 0"),
         (["--out", __file__], "name a folder that you may write to"),
         (["--out", "/proc/nowhere"], "cannot write to /proc/nowhere"),
+        (["pendulums"], "there is no study pendulums; there are landscape"),
     ],
 )
 def test_bad_input_stops_with_what_to_do(arguments: list[str], says: str) -> None:
-    result = CliRunner(env={"COLUMNS": "1000"}).invoke(app, ["demo", *arguments])
+    name = [] if arguments == ["pendulums"] else ["landscape"]
+    result = CliRunner(env={"COLUMNS": "1000"}).invoke(app, ["study", *name, *arguments])
     assert result.exit_code == 2
     assert says in " ".join(result.output.split())
     assert "Traceback" not in result.output

@@ -40,7 +40,7 @@ def test_python_prints_what_its_comments_say(code: str) -> None:
 def test_two_commands_do_all_the_set_up() -> None:
     commands = [line for block in blocks("sh") for line in block.splitlines() if line]
     assert len(commands) == 2
-    assert commands[0].endswith("plausim demo")
+    assert commands[0].endswith("plausim study synthetic-pendulum")
     assert "pytest" in commands[1].split(" && ")[-1]
 
 

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -105,7 +106,7 @@ def test_an_angle_is_unwrapped_over_missing_rows(steps: list[float]) -> None:
 def test_velocities_are_those_of_savitzky_and_golay(window: int, order: int) -> None:
     noisy = np.random.default_rng(1).standard_normal(100)
     found, known = smoothing.velocities(noisy, np.ones(100, bool), 0.01, window, order)
-    truth = savgol_filter(noisy, window, order, deriv=1, delta=0.01, mode="interp")
+    truth: Any = savgol_filter(noisy, window, order, deriv=1, delta=0.01, mode="interp")
     np.testing.assert_allclose(found, truth, rtol=1e-9, atol=1e-8 * np.abs(truth).max())
     assert known.all()
 
@@ -245,7 +246,7 @@ def test_velocities_out_of_angles_that_jump() -> None:
     found = recordings.recording(DOUBLE, wrapped, unwrap=("angle1", "angle2"), velocities="savgol")
     np.testing.assert_allclose(np.diff(found.observed[:, :2], axis=0), np.diff(angles, axis=0), atol=1e-9)
     np.testing.assert_allclose(found.observed[:, 2:], truth.observed[:, 2:], atol=0.05)
-    slope = savgol_filter(found.observed[:, 0], 15, 4, deriv=1, delta=0.0025)
+    slope: Any = savgol_filter(found.observed[:, 0], 15, 4, deriv=1, delta=0.0025)
     np.testing.assert_allclose(found.observed[:, 2], slope, rtol=1e-7, atol=1e-7)
     np.testing.assert_allclose(found.states[:, 2:], found.observed[:, 2:], atol=1e-9)
     with pytest.warns(UserWarning, match=r'angle1 jumps by about a full turn .*unwrap=\("angle1",\)'):

@@ -4,6 +4,7 @@ import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -69,7 +70,7 @@ def test_the_published_files_are_read(run: int) -> None:
     whole = recordings.double_pendulum(DATA, run, frames=None)
     assert 17_284 <= whole.steps + 1 <= 18_337
     assert (np.abs(whole.states[:, 2:]).max(axis=0) < [38.0, 95.0]).all()  # as measured on all runs
-    truth = savgol_filter(whole.observed[:, :2], 15, 4, deriv=1, delta=0.002, axis=0)
+    truth: Any = savgol_filter(whole.observed[:, :2], 15, 4, deriv=1, delta=0.002, axis=0)
     np.testing.assert_allclose(whole.observed[:, 2:], truth, atol=1e-8)
     part = recordings.double_pendulum(DATA, run)
     np.testing.assert_array_equal(part.states, whole.states[20:421])

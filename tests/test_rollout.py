@@ -20,7 +20,9 @@ DOUBT = {  # of each model, numbers in doubt with other values than its own, and
 
 def case(name):
     model, values = robot(name), DOUBT[name]
-    chosen = choose(model, [parameter(path, *sorted((0.1 * v, 100.0 * v))) for path, v in values.items()])
+    chosen = choose(
+        model, [parameter(path, min(0.1 * v, 100.0 * v), max(0.1 * v, 100.0 * v)) for path, v in values.items()]
+    )
     state = start(model) + np.linspace(0.3, 0.1, len(start(model)))
     controls = np.linspace(-0.5, 0.5, STEPS * len(model.actuators.name)).reshape(STEPS, -1)
     return model, chosen, jnp.array(list(values.values())), jnp.asarray(state), jnp.asarray(controls)

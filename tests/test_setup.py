@@ -2,16 +2,17 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
-from plausim.studies import link_lengths
+from plausim import metrics, target
 
 
 def test_types_and_shapes_are_enforced_in_the_package() -> None:
     with pytest.raises(Exception, match="Type-check error"):
-        link_lengths.accelerations(jnp.ones(3), jnp.ones(4))
+        metrics.log_likelihood(np.ones(3), np.ones((2, 4)), np.ones(4))
     with pytest.raises(Exception, match="Type-check error"):
-        link_lengths.sobol("many")  # pyright: ignore[reportArgumentType]
+        target.spread("many", 2)  # pyright: ignore[reportArgumentType]
 
 
 def test_promotion_is_never_silent() -> None:

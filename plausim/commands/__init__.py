@@ -3,12 +3,11 @@
 from collections.abc import Callable
 
 from .answers import models, show
-from .demo import demo
 from .robots import parameters, simulate
 from .runs import init, resume, run
+from .studies import study
 
 COMMANDS: dict[str, Callable[..., None]] = {
-    "demo": demo,
     "parameters": parameters,
     "simulate": simulate,
     "init": init,
@@ -16,6 +15,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "resume": resume,
     "show": show,
     "models": models,
+    "study": study,
 }
 
 __all__ = ["COMMANDS"]

@@ -12,6 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import eval_context
 
 from .folding import DTYPES, is_float
 from .graph import Graph
@@ -97,7 +98,7 @@ def _gather(g: Graph, eqn: Any, x: Array, where: Array) -> Array:
 
     def fetch(values: np.ndarray) -> Array:
         params = dict(eqn.params, fill_value=-1) if "fill_value" in eqn.params else eqn.params
-        with jax.core.eval_context():
+        with eval_context():
             out = np.asarray(eqn.primitive.bind(jnp.asarray(x), jnp.asarray(values.astype(dtype)), **params))
         return np.where(out == -1, outside, out).astype(np.int32)
 
@@ -143,7 +144,7 @@ def _scatter(g: Graph, eqn: Any, x: Array, where: Array, updates: Array) -> Arra
     of_row = np.arange(updates.size).reshape(updates.shape).transpose(*batch, *windows).reshape(len(rows), -1)
 
     def put(into: Array, values: np.ndarray, chosen: Array) -> Array:
-        with jax.core.eval_context():
+        with eval_context():
             at = jnp.asarray(values.reshape(where.shape).astype(dtype))
             ones = jnp.eye(updates.size, dtype=jnp.int32)[chosen].reshape(-1, *updates.shape)
             base = jnp.zeros(x.shape, jnp.int32)

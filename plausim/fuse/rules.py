@@ -10,9 +10,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import eval_context
 
 from .folding import DTYPES, is_float
 from .graph import Graph
@@ -152,7 +152,7 @@ def _stop(g: Graph, eqn: Any, a: Array) -> Array:
 
 def _moved(g: Graph, eqn: Any, *arrays: Array) -> Any:
     """Any primitive that copies numbers: run it on the positions themselves."""
-    with jax.core.eval_context():
+    with eval_context():
         out = eqn.primitive.bind(*(jnp.asarray(a) for a in arrays), **eqn.params)
     return [np.asarray(o) for o in out] if eqn.primitive.multiple_results else np.asarray(out)
 

@@ -24,6 +24,11 @@ class Normal(NamedTuple):
     mean: Float[np.ndarray, " parameters"]
     covariance: Float[np.ndarray, "parameters parameters"]
 
+    def reach(self) -> Points:
+        """Where its outer contour ends, each way."""
+        deviation = np.sqrt(np.diag(self.covariance))
+        return np.stack([self.mean - 2 * deviation, self.mean + 2 * deviation])
+
 
 def draw_pairs(
     samples: Points,
@@ -43,7 +48,9 @@ def draw_pairs(
     size = 9.0 if count <= 5 else 7.0
     figure, panels = triangle(count)
     bounds = [None] * count if limits is None else list(limits)
-    views = [view(samples[:, i], bounds[i], pick(truth, [i])) for i in range(count)]
+    known = [points for points in (truth, normal and normal.reach()) if points is not None]
+    aims = np.concatenate(known) if known else None
+    views = [view(samples[:, i], bounds[i], pick(aims, [i])) for i in range(count)]
     for i in range(count):
         draw_marginal(panels[i, i], samples[:, i], views[i], *(pick(x, [i]) for x in (truth, prior)))
         mark_limits(panels[i, i], bounds[i], None, size)

@@ -18,7 +18,7 @@ class Direction(NamedTuple):
     bandwidth: Number
 
 
-def direction(points: Points, score: Points, features: Points) -> Direction:
+def direction(points: Points, score: Points, features: Float[Array, "particles features"]) -> Direction:
     """phi (`eq:svgd_update`) with the kernel exp(-|a - b|^2 / h) of some features of the points.
 
     Features are the points themselves, or their first coordinates: then the others are driven only, not kept apart.
@@ -34,7 +34,13 @@ def direction(points: Points, score: Points, features: Points) -> Direction:
     return Direction(phi.reshape(whole, -1)[: len(points)], h)
 
 
-def _rows(block: Points, aside: Points, features: Points, rest: int, h: Number) -> Points:
+def _rows(
+    block: Float[Array, "rows features"],
+    aside: Float[Array, "particles numbers"],
+    features: Float[Array, "particles features"],
+    rest: int,
+    h: Number,
+) -> Float[Array, "rows dimensions"]:
     """phi at the particles of a block: k(j, i) score_j + grad_j k(j, i), mean over all j."""
     summed = jnp.exp(-squared_distances(block, features) / h) @ aside  # in one product: it takes most of the time
     driven, middle, weight = jnp.split(summed, [block.shape[1] + rest, summed.shape[1] - 1], 1)
@@ -42,12 +48,14 @@ def _rows(block: Points, aside: Points, features: Points, rest: int, h: Number) 
     return (driven + jnp.pad(apart, ((0, 0), (0, rest)))) / len(features)
 
 
-def squared_distances(a: Points, b: Points) -> Float[Array, "rows columns"]:
+def squared_distances(
+    a: Float[Array, "rows features"], b: Float[Array, "columns features"]
+) -> Float[Array, "rows columns"]:
     squares = jnp.sum(a * a, 1)[:, None] + jnp.sum(b * b, 1)[None, :] - 2.0 * (a @ b.T)
     return jnp.maximum(squares, 0.0)
 
 
-def bandwidth(features: Points) -> Number:
+def bandwidth(features: Float[Array, "particles features"]) -> Number:
     """The median heuristic: median of the squared distances over log(N + 1) (`sec:svgd`)."""
     some = features[:: -(-len(features) // WHOLE)]
     h = median(squared_distances(some, some)) / jnp.log(jnp.asarray(len(features) + 1.0, features.dtype))

@@ -30,14 +30,15 @@ from .stacks import Stack, stacked
 Prior = Callable[[Values], Number]
 Scan = Callable[..., tuple[Any, Any]]
 Starts = Float[Array, "recordings windows tangent"]
+Junctions = Float[Array, "recordings junctions tangent"]
 
 COMBINE: dict[str, Callable[[Float[Array, " recordings"]], Number]] = {
     "product": jnp.sum,  # `eq:traj_likelihood_prod`
     "sum": lambda each: jax.nn.logsumexp(each) - float(np.log(each.shape[0])),  # `eq:traj_likelihood`, of mean weight
 }
-DEFECTS: dict[str, Callable[[Float[Array, " tangent"], float], Float[Array, " numbers"]]] = {
-    "gap": lambda gap, sigma: gap,
-    "squared": lambda gap, sigma: jnp.sum((gap / sigma) ** 2)[None],  # `sec:mmdm`, g_def
+DEFECTS: dict[str, Callable[[Junctions, float], Float[Array, "recordings junctions numbers"]]] = {
+    "gap": lambda gaps, sigma: gaps,
+    "squared": lambda gaps, sigma: jnp.sum((gaps / sigma) ** 2, 2, keepdims=True),  # `sec:mmdm`, g_def
 }
 
 
@@ -160,8 +161,7 @@ def _target(
         if not layout.first:
             logdensity = logdensity + first_states(stack, levels, steps[:, 0])
         gaps = junctions(system, stack, steps, ends)
-        numbers = [DEFECTS[defect](gap, defect_sigma) for gap in gaps]
-        return Evaluation(logdensity, jnp.concatenate([jnp.zeros(0, point.dtype), *numbers]))
+        return Evaluation(logdensity, DEFECTS[defect](gaps, defect_sigma).ravel())
 
     return Target(
         evaluate=evaluate,
@@ -214,14 +214,14 @@ def shoot(
 
 def junctions(
     system: System, stack: Stack, steps: Starts, ends: Float[Array, "recordings windows state"]
-) -> list[Float[Array, " tangent"]]:
+) -> Junctions:
     """From the end of each window to the start of the next, in units of the states' spread (`eq:likelihood-defect`)."""
     scale, measured = jnp.asarray(stack.spread, steps.dtype), jnp.asarray(stack.starts, steps.dtype)
-    return [
-        system.difference(ends[r, w - 1], system.retract(measured[r, w], scale * steps[r, w])) / scale
-        for r in range(steps.shape[0])
-        for w in range(1, steps.shape[1])
-    ]
+
+    def gap(end: State, start: State, step: Float[Array, " tangent"]) -> Float[Array, " tangent"]:
+        return system.difference(end, system.retract(start, scale * step)) / scale
+
+    return jax.vmap(jax.vmap(gap))(ends[:, :-1], measured[:, 1:], steps[:, 1:])
 
 
 def first_states(stack: Stack, levels: Noise, steps: Float[Array, "recordings tangent"]) -> Number:

@@ -7,6 +7,7 @@ pointing sideways, as in `fig:combination`. All of it is measured.
 from collections.abc import Sequence
 from dataclasses import replace
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -15,6 +16,7 @@ from plausim import mechanics
 from plausim.mechanics import Model
 from plausim.parameters import Parameter, Parameters, choose
 from plausim.recordings import Recording, simulated
+from plausim.rollout import fused
 from plausim.system import System, system
 
 TIMESTEP = 0.01  # s
@@ -56,10 +58,22 @@ def pendulum() -> System:
     return system(parameters())
 
 
-def recorded(lengths: Sequence[Float[np.ndarray, "2"]], steps: int, seed: int = 0) -> list[Recording]:
+def moved(
+    lengths: Float[np.ndarray, "n 2"], steps: int, starts: Float[np.ndarray, "n 4"] | None = None
+) -> Float[np.ndarray, "n steps 4"]:
+    """The states of a pendulum of each pair of lengths, without noise: what is measured of it."""
+    rollout, controls = fused(pendulum().step), jnp.zeros((steps, 0))
+    begin = np.tile(START, (len(lengths), 1)) if starts is None else starts
+    states = jax.jit(jax.vmap(lambda pair, start: rollout(pair, start, controls)))
+    return np.asarray(states(jnp.asarray(lengths), jnp.asarray(begin)))
+
+
+def recorded(
+    lengths: Sequence[Float[np.ndarray, "2"]], steps: int, seed: int = 0, start: Float[np.ndarray, "4"] = START
+) -> list[Recording]:
     """The motion of a pendulum of each pair of lengths, as noisy sensors see it."""
     model = parameters().model
     made = [with_lengths(model, dict(zip(LENGTHS, map(jnp.asarray, pair), strict=True))) for pair in lengths]
     return [
-        simulated(m, START, steps=steps, noise=NOISE, seed=seed + i, name=f"pendulum{i}") for i, m in enumerate(made)
+        simulated(m, start, steps=steps, noise=NOISE, seed=seed + i, name=f"pendulum{i}") for i, m in enumerate(made)
     ]

@@ -1,0 +1,68 @@
+"""What a study found: numbers, each beside what it should be, and figures; and how they are kept."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from matplotlib.figure import Figure
+
+from plausim.results import replacing
+from plausim.run import Progress
+
+Tell = Callable[[str], None]
+DPI = 130
+
+
+class Number(NamedTuple):
+    name: str
+    value: float
+    unit: str = ""
+    low: float = -float("inf")  # where it should lie
+    high: float = float("inf")
+
+    @property
+    def holds(self) -> bool:
+        return self.low <= self.value <= self.high
+
+    @property
+    def wanted(self) -> str:
+        """Where it should lie, in words."""
+        low, high = self.low > -float("inf"), self.high < float("inf")
+        if low and high:
+            return f"{self.low:.4g} to {self.high:.4g}"
+        return f"at least {self.low:.4g}" if low else f"at most {self.high:.4g}" if high else ""
+
+
+class Outcome(NamedTuple):
+    title: str
+    numbers: Sequence[Number]
+    figures: dict[str, Figure]  # by the name of their file
+
+
+def heard(tell: Tell) -> Callable[[Progress], None]:
+    """A line each fifth of a run."""
+    said: set[int] = set()
+
+    def hear(now: Progress) -> None:
+        fifth = 5 * now.iteration // now.iterations
+        if fifth and fifth not in said:
+            said.add(fifth)
+            tell(f"iteration {now.iteration:,}: mean log-likelihood {now.info['logdensity']:,.1f}, {now.seconds:.0f} s")
+
+    return hear
+
+
+def keep(outcome: Outcome, folder: Path) -> list[Path]:
+    """Figures as PNG, numbers as JSON; what was there is replaced."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    for name, figure in outcome.figures.items():
+        files.append(folder / f"{name}.png")
+        with replacing(files[-1]) as temporary:
+            figure.savefig(temporary, dpi=DPI, format="png")
+    files.append(folder / "numbers.json")
+    rows = [{"name": n.name, "value": n.value, "unit": n.unit, "wanted": n.wanted} for n in outcome.numbers]
+    with replacing(files[-1]) as temporary:
+        temporary.write_text(json.dumps({"study": outcome.title, "numbers": rows}, indent=2))
+    return files
