@@ -4,8 +4,17 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
+from xml.etree import ElementTree
 
 import mujoco
+
+ADVICE = {  # what MuJoCo says, and what to do
+    "larger than mjMINVAL": "Give it an <inertial>, or a geom with a mass; what moves weighs something.",
+    "axis too small": 'Give it a direction, such as axis="0 0 1".',
+    "Error opening file": "Put the file there, or take out what asks for it.",
+    "multiple parents": "A robot is a tree: a link hangs from one other.",
+    "inertia must satisfy": "No principal moment of inertia may exceed the sum of the two others.",
+}
 
 
 class File(NamedTuple):
@@ -14,18 +23,21 @@ class File(NamedTuple):
     source: str  # as MJCF
 
 
-def compiled(read: Callable[[], Any], where: str) -> File:
+def compiled(read: Callable[[], Any], where: str, text: str) -> File:
     """A file that MuJoCo has understood."""
     with warnings.catch_warnings(record=True) as said, _no_log_file():
         warnings.simplefilter("always")
         try:
             spec = read()
         except ValueError as error:
-            raise ValueError(f"{where} is not a model that MuJoCo can read: {_flat(error)}") from None
+            raise ValueError(f"{where} is not a model that MuJoCo can read: {_said(error)}{_loop(text)}") from None
         try:
             file = File(spec, spec.compile(), spec.to_xml())
         except ValueError as error:
-            raise ValueError(f"{where} does not compile: {_flat(error)}") from None
+            wanting = [f" It is the file of mesh {m.name!r}." for m in spec.meshes if f"'{m.file}'" in str(error)]
+            raise ValueError(f"{where} does not compile: {_said(error)}{''.join(wanting)}") from None
+    if not file.compiled.opt.timestep > 0:
+        raise ValueError(f"{where} has the timestep {file.compiled.opt.timestep:g} s; it must be above 0.")
     for message in dict.fromkeys(_flat(warning.message) for warning in said):
         warnings.warn(f"{where}: {message}", stacklevel=4)
     return file
@@ -41,6 +53,30 @@ def _no_log_file() -> Iterator[None]:
         yield
     finally:
         before.set()
+
+
+def _said(error: ValueError) -> str:
+    """An error of MuJoCo's in a line, with what to do about it."""
+    said = _flat(error).replace(" The static bodies of the spec were fused before this error, and remain so.", "")
+    return said + "".join(f". {advice}" for words, advice in ADVICE.items() if words in said)
+
+
+def _loop(text: str) -> str:
+    """The links of a URDF that hang from each other in a ring, of which MuJoCo only says that it finds no root."""
+    try:
+        joints = ElementTree.fromstring(text).findall("joint")
+    except ElementTree.ParseError:
+        return ""
+    parents = {child.get("link"): above.get("link") for j in joints for child in j.findall("child")
+               for above in j.findall("parent")}  # fmt: skip
+    for link in parents:
+        way = [link]
+        while way[-1] in parents and way.count(way[-1]) == 1:
+            way.append(parents[way[-1]])
+        if way.count(way[-1]) > 1:
+            ring = way[way.index(way[-1]) :]
+            return f". The links {' -> '.join(map(str, ring))} hang from each other in a loop; a robot is a tree."
+    return ""
 
 
 def _flat(message: Exception | str) -> str:

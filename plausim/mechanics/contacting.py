@@ -17,18 +17,18 @@ SLIP_SPEED = 0.01  # m/s
 RESTING = (1, 3)  # dimensions of contact that are simulated: without friction, and with sliding friction
 
 
-def geoms(compiled: Any, numerics: dict[str, np.ndarray], apart: bool) -> tuple[Geoms, list[Unsupported]]:
+def geoms(compiled: Any, numerics: dict[str, np.ndarray]) -> tuple[Geoms, list[Unsupported]]:
     """The geoms that take part in contacts, and what of these contacts is not simulated."""
     from .read import given, names, spring, turned
 
     pairs, problems = [], []
-    if not (apart or compiled.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CONTACT):
+    if not compiled.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CONTACT:
         for a, b in itertools.combinations(range(compiled.ngeom), 2):
             if may_touch(compiled, a, b):
                 ordered = _ordered(compiled, a, b)
                 problem = _problem(compiled, a, b, ordered)
                 problems += [problem] if problem else []
-                pairs += [ordered] if ordered and not problem else []
+                pairs += [ordered] if ordered else []
     rows = sorted({i for pair in pairs for i in pair})
     place = {row: i for i, row in enumerate(rows)}
     own = names(compiled, "geom", rows)

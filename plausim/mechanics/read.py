@@ -20,7 +20,7 @@ from . import compiling
 from .contacting import geoms
 from .model import Actuators, Bodies, Joints, Model, Sensor, Sites
 from .sensors import SENSORS
-from .unsupported import Unsupported, sensor_kind, unsupported
+from .unsupported import GROUPS, Unsupported, sensor_kind, unsupported
 
 KINDS = {int(getattr(mujoco.mjtJoint, f"mjJNT_{kind.upper()}")): kind for kind in ("free", "ball", "slide", "hinge")}
 INTEGRATORS = {
@@ -42,18 +42,19 @@ def load(path: str | os.PathLike, ignore: Sequence[str] = ()) -> Model:
     file = Path(path)
     if not file.is_file():
         raise FileNotFoundError(f"there is no model file {file}; name an MJCF (.xml) or URDF (.urdf) file.")
-    return _model(lambda: mujoco.MjSpec.from_file(str(file)), ignore, str(file))
+    text = file.read_text(errors="replace")
+    return _model(lambda: mujoco.MjSpec.from_file(str(file)), ignore, str(file), text)
 
 
 def parse(text: str, ignore: Sequence[str] = ()) -> Model:
     """Read a robot from the text of an MJCF or URDF file."""
-    return _model(lambda: mujoco.MjSpec.from_string(text), ignore, "the model")
+    return _model(lambda: mujoco.MjSpec.from_string(text), ignore, "the model", text)
 
 
-def _model(read: Callable[[], Any], ignore: Sequence[str], where: str) -> Model:
-    spec, compiled, source = compiling.compiled(read, where)
+def _model(read: Callable[[], Any], ignore: Sequence[str], where: str, text: str) -> Model:
+    spec, compiled, source = compiling.compiled(read, where, text)
     problems = list(unsupported(spec, compiled))
-    shapes, touching = geoms(compiled, _numerics(compiled), "contact" in ignore)
+    shapes, touching = geoms(compiled, _numerics(compiled))
     _refuse([*problems, *touching], ignore, where)
     bad = {(p.group, p.name) for p in problems}
     sites, sensors = _sites_and_sensors(compiled, [s for s in spec.sensors if ("sensor", s.name) not in bad])
@@ -73,6 +74,9 @@ def _model(read: Callable[[], Any], ignore: Sequence[str], where: str) -> Model:
 
 
 def _refuse(problems: Sequence[Unsupported], ignore: Sequence[str], where: str) -> None:
+    for group in ignore:
+        if group not in GROUPS:
+            raise ValueError(f"nothing is called {group!r} that could be ignored; there are {', '.join(GROUPS)}.")
     left = [p for p in problems if p.group not in ignore]
     if left:
         listed = "\n".join(f"  - {p}" for p in left)

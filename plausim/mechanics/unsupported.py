@@ -15,6 +15,12 @@ SENSOR_OBJECTS = {int(t) for t in (mujoco.mjtObj.mjOBJ_SITE, mujoco.mjtObj.mjOBJ
 SCALAR_JOINTS = {int(t) for t in (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)}
 
 
+GROUPS = (
+    "actuator", "contact", "equality", "flex", "fluid", "gravcomp", "integrator", "limit", "mocap", "override", "pair",
+    "plugin", "polynomial", "rolling", "sensor", "spring", "tendon",
+)  # fmt: skip
+
+
 class Unsupported(NamedTuple):
     """One element. `group` is what `load(..., ignore=[group])` drops."""
 

@@ -1,5 +1,7 @@
 """Files in and out: what is refused and how, and that MuJoCo moves a saved file the same way."""
 
+import inspect
+import re
 from dataclasses import replace
 from importlib.resources import files
 
@@ -8,8 +10,21 @@ import mujoco
 import numpy as np
 import pytest
 
-from plausim.mechanics import ROBOTS, load, parse, robot, robots, save, simulate, start, to_mjcf
+from plausim.mechanics import (
+    ROBOTS,
+    contacting,
+    load,
+    parse,
+    robot,
+    robots,
+    save,
+    simulate,
+    start,
+    to_mjcf,
+    unsupported,
+)
 from plausim.mechanics.model import on_device
+from plausim.mechanics.unsupported import GROUPS
 
 from .engine import far
 from .random_trees import tree
@@ -170,36 +185,94 @@ def test_everything_that_is_refused_is_listed_at_once():
         assert word in str(error.value)
 
 
+def test_what_is_ignored_is_all_that_is_dropped():
+    """Contacts of two boxes, and rolling friction; that the boxes stand on the floor, and slide on it, stays."""
+    box = '<body name="{0}"><freejoint/><geom name="{0}" type="box" size="1 1 1" condim="{1}"/></body>'
+    text = f"""<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1"/>
+    {box.format("x", 3)}{box.format("y", 6)}</worldbody></mujoco>"""
+    with pytest.raises(ValueError, match=r"(?s)box 'x'.*box 'y'.*ignore=\['contact', 'rolling'\]"):
+        parse(text)
+    model = parse(text, ignore=["contact", "rolling"])
+    touching = {tuple(model.geoms.name[i] for i in pair) for pair in model.geoms.touch}
+    assert touching == {("x", "floor"), ("y", "floor")} and not any(model.geoms.slippery)
+
+
+def test_a_group_that_there_is_not_cannot_be_ignored():
+    with pytest.raises(ValueError, match=r"nothing is called 'tendons'.*spring, tendon"):
+        parse(f"<mujoco><worldbody>{BODY}</worldbody></mujoco>", ignore=["tendons"])
+    used = set(
+        re.findall(r'(?:found|Unsupported)\(\s*"(\w+)"', inspect.getsource(unsupported) + inspect.getsource(contacting))
+    )
+    assert used <= set(GROUPS) and set(GROUPS) - used <= {"tendon", "equality", "flex", "plugin", "pair"}
+
+
 def test_missing_file(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no model file .*nowhere\.xml"):
         load(tmp_path / "nowhere.xml")
 
 
-BAD = {
-    "malformed": ("<mujoco><worldbody>", "XML"),
-    "mass of zero": ('<mujoco><worldbody><body name="light"><joint/></body></worldbody></mujoco>', "mass"),
-    "negative mass": (
-        '<mujoco><worldbody><body name="b"><joint/><geom size="1" mass="-1"/></body></worldbody></mujoco>', "mass"),
+LINK = """<link name="{0}"><inertial><mass value="{1}"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>
+</inertial></link>"""
+HINGE = '<joint name="{}" type="continuous"><axis xyz="{}"/><parent link="{}"/><child link="{}"/></joint>'
+
+
+def inertial(mass: float, moments: str) -> str:
+    return f"""<mujoco><worldbody><body name="light"><joint/>
+    <inertial mass="{mass}" pos="0 0 0" diaginertia="{moments}"/></body></worldbody></mujoco>"""
+
+
+BAD = {  # what a file holds, and what the error must name
+    "malformed": ("<mujoco>\n<worldbody>", ["XML", "2", "worldbody"]),
+    "no XML at all": ("hello", ["XML"]),
+    "nothing": ("", ["empty"]),
+    "no mass at all": ('<mujoco><worldbody><body name="light"><joint/></body></worldbody></mujoco>',
+                       ["mass", "'light'", "Give it an <inertial>"]),
+    "mass of zero": (inertial(0, "1 1 1"), ["mass", "'light'", "line 1", "Give it an <inertial>"]),
+    "negative mass": (inertial(-1, "1 1 1"), ["mass", "'light'"]),
+    "negative mass of a geom": (
+        '<mujoco><worldbody><body name="b"><joint/><geom name="g" size="1" mass="-1"/></body></worldbody></mujoco>',
+        ["mass", "'g'"]),
+    "an inertia that cannot be": (inertial(1, "1 1 5"), ["'light'", "sum of the two others"]),
     "a mesh that is not there": (
         '<mujoco><asset><mesh name="m" file="gone.stl"/></asset>'
         '<worldbody><geom type="mesh" mesh="m"/></worldbody></mujoco>',
-        r"gone\.stl"),
+        ["'gone.stl'", "mesh 'm'"]),
     "a joint without an axis": (
         '<mujoco><worldbody><body name="b"><joint name="j" axis="0 0 0"/><geom size="1"/></body></worldbody></mujoco>',
-        "axis"),
-    "unknown element": ("<mujoco><worldbody><wheel/></worldbody></mujoco>", "wheel"),
-    "a loop": ('<robot name="r"><link name="a"/><link name="b"/><joint name="x" type="fixed"><parent link="a"/>'
-               '<child link="b"/></joint>'
-               '<joint name="y" type="fixed"><parent link="b"/><child link="a"/></joint></robot>',
-               "link|root|tree|parent|loop|cycle"),
+        ["axis", "'j'", "Give it a direction"]),
+    "unknown element": ("<mujoco><worldbody><wheel/></worldbody></mujoco>", ["'wheel'", "line 1"]),
+    "unknown attribute": (f'<mujoco><worldbody>{BODY.replace("name", "nmae", 1)}</worldbody></mujoco>', ["'nmae'"]),
+    "a name twice": (f"<mujoco><worldbody>{BODY}{BODY}</worldbody></mujoco>", ["repeated name 'b'"]),
+    "limits reversed": (
+        '<mujoco><worldbody><body><joint name="j" limited="true" range="1 -1"/><geom size="1"/></body></worldbody>'
+        '</mujoco>', ["range", "'j'"]),
+    "no time": (f'<mujoco><option timestep="0"/><worldbody>{BODY}</worldbody></mujoco>', ["timestep 0 s"]),
+    "an actuator of no joint": (
+        f'<mujoco><worldbody>{BODY}</worldbody><actuator><motor name="m" joint="k"/></actuator></mujoco>',
+        ["'k'", "'m'"]),
+    "URDF: a loop": (
+        f'<robot name="r">{LINK.format("a", 1)}{LINK.format("b", 1)}{HINGE.format("x", "0 0 1", "a", "b")}'
+        f'{HINGE.format("y", "0 0 1", "b", "a")}</robot>', ["b -> a -> b", "loop", "a robot is a tree"]),
+    "URDF: two parents": (
+        f'<robot name="r">{"".join(LINK.format(x, 1) for x in "abc")}{HINGE.format("x", "0 0 1", "a", "c")}'
+        f'{HINGE.format("y", "0 0 1", "b", "c")}</robot>', ["multiple parents", "robot is a tree"]),
+    "URDF: no axis": (
+        f'<robot name="r">{LINK.format("a", 1)}{LINK.format("b", 1)}{HINGE.format("x", "0 0 0", "a", "b")}</robot>',
+        ["axis", "'x'"]),
+    "URDF: negative mass": (
+        f'<robot name="r">{LINK.format("a", 1)}{LINK.format("b", -1)}{HINGE.format("x", "0 0 1", "a", "b")}</robot>',
+        ["mass", "'b'"]),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", BAD)
-def test_bad_files(what):
-    text, said = BAD[what]
-    with pytest.raises(ValueError, match=f"(?i)(cannot read|not a model|does not compile).*({said})"):
-        parse(text)
+@pytest.mark.parametrize("text, said", BAD.values(), ids=BAD.keys())
+def test_bad_files_are_errors_that_name_the_element(text, said, tmp_path):
+    file = tmp_path / "robot.xml"
+    file.write_text(text)
+    for read, where in ((lambda: parse(text), "the model"), (lambda: load(file), str(file))):
+        with pytest.raises(ValueError, match=r"not a model that MuJoCo can read|does not compile|timestep") as error:
+            read()
+        assert all(word in str(error.value) for word in (*said, where)), str(error.value)
 
 
 def test_a_model_made_in_code_cannot_be_saved():
