@@ -6,7 +6,6 @@ groups of our own: `history`, a number for each iteration, and `trail`, the para
 """
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -179,9 +178,7 @@ def _predictions(groups: "dict[str, xarray.Dataset]") -> Predictions | None:
 def replacing(path: str | os.PathLike) -> Iterator[Path]:
     """A file to write to, that takes the place of `path` when all is written; what was there stays till then."""
     file = Path(path)
-    handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.", suffix=".tmp")
-    os.close(handle)
-    temporary = Path(name)
+    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     try:
         yield temporary
         with open(temporary, "rb") as written:

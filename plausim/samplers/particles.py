@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Int
 
 from plausim.target import Points
 
@@ -22,7 +22,8 @@ def optimiser(rate: float, iterations: int) -> optax.GradientTransformation:
 
 
 def moved(adam: optax.GradientTransformation, points: Points, along: Points, memory: Any) -> tuple[Points, Any]:
-    stride, memory = adam.update(along, memory)
+    with jax.numpy_dtype_promotion("standard"):  # optax counts in integers; how strict the user is, is not its business
+        stride, memory = adam.update(along, memory)
     return points + jnp.asarray(stride), memory
 
 
@@ -38,12 +39,18 @@ class Found(NamedTuple):
     """Particles that came to nothing, and what takes their place."""
 
     lost: Bool[Array, " particles"]
-    heir: Float[Array, " particles"]  # the number of the particle that each one goes on from: mostly itself
+    heir: Int[Array, " particles"]  # the number of the particle that each one goes on from: mostly itself
 
 
 def rescued(key: Key, alive: Bool[Array, " particles"]) -> Found:
     """Each lost particle goes on from a living one, drawn at random; where none lives, nothing moves."""
     count = alive.shape[0]
-    weights = jnp.where(jnp.any(alive), alive, jnp.ones_like(alive)).astype(float)
-    drawn = jax.random.choice(key, count, (count,), p=weights / jnp.sum(weights))
-    return Found(~alive, jnp.where(alive, jnp.arange(count), drawn))
+    own = jnp.arange(count)
+
+    def replaced() -> Array:
+        ranks = jnp.cumsum(alive, dtype=own.dtype)  # the living, counted from 1
+        wanted = jax.random.randint(key, (count,), 1, jnp.maximum(ranks[-1], 1) + 1, own.dtype)
+        drawn = jnp.minimum(jnp.searchsorted(ranks, wanted), count - 1).astype(own.dtype)
+        return jnp.where(alive | ~jnp.any(alive), own, drawn)
+
+    return Found(~alive, jax.lax.cond(jnp.all(alive), lambda: own, replaced))

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array
+from jaxtyping import Array, Float
 
 from plausim.target import Number, Points, Target, clamp
 
@@ -65,10 +65,11 @@ def warmth(progress: Number, anneal: float) -> Number:
     return jnp.minimum(COOL * (1.0 / COOL) ** (progress / anneal), 1.0)
 
 
-def drawn(key: Key, target: Target, points: Points, count: int) -> Points:
+def drawn(key: Key, target: Target, points: Points, count: int) -> Float[Array, "count dimensions"]:
     """So many of the particles: all of them in their order, or drawn from them where another number is wanted."""
     inside = clamp(target, points)
     if count == len(points):
         return inside
-    rows: Array = jax.random.choice(key, len(points), (count,), replace=count > len(points))
-    return inside[rows]
+    if count < len(points):
+        return inside[jax.random.permutation(key, len(points))[:count]]
+    return inside[jax.random.randint(key, (count,), 0, len(points))]
