@@ -45,11 +45,11 @@ def starting(
 
     Example:
         >>> import numpy as np, tempfile
-        >>> from plausim.config import starting
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> np.savetxt(f"{folder.name}/log.csv", np.linspace([0, 1, 0], [0.2, 0, -5], 41), "%g", ",",
-        ...            header="time,angle,rate", comments="")
-        >>> starting("pendulum", [f"{folder.name}/log.csv"]).todo
+        >>> from plausim.config.starting import starting
+        >>> motion = np.linspace([0, 1, 0], [0.2, 0, -5], 41)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     np.savetxt(f"{folder}/log.csv", motion, "%g", ",", header="time,angle,rate", comments="")
+        ...     starting("pendulum", [f"{folder}/log.csv"]).todo
         ['columns.controls: log.csv has no columns for motor; taken as 0']
 
     """

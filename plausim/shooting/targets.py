@@ -115,7 +115,7 @@ class Layout(NamedTuple):
     first: int  # the first window whose start is to be found: 0 or 1
     tangent: int
 
-    def parts(self, point: Point) -> tuple[Point, Point, Starts]:
+    def parts(self, point: Point) -> tuple[Params, Float[Array, " levels"], Starts]:
         """Parameters, noise levels, and steps from the measured starts, of all windows."""
         found = point[self.answer :].reshape(self.recordings, self.windows - self.first, self.tangent)
         known = jnp.zeros((self.recordings, self.first, self.tangent), point.dtype)
