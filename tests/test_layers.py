@@ -18,7 +18,7 @@ LAYERS = [
     {"parameters"},
     {"recordings"},
     {"rollout"},
-    {"system"},
+    {"systems"},
     {"target"},
     {"shooting"},
     {"samplers"},

@@ -17,7 +17,7 @@ from plausim.paths import changed, find, paths
 from plausim.recordings import Recording, channels
 from plausim.samplers import SAMPLERS, Method
 from plausim.shooting import Range, multiple, single
-from plausim.system import system
+from plausim.systems import system
 from plausim.target import Target
 
 from . import schema

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from plausim.recordings import Recording
 
 if TYPE_CHECKING:
-    from plausim.system import System
+    from plausim.systems import System
 
 
 class Stack(NamedTuple):

@@ -21,7 +21,7 @@ from plausim import fuse
 from plausim.parameters import Values, from_unit, place
 from plausim.recordings import Recording
 from plausim.rollout import Control, Params, State
-from plausim.system import System
+from plausim.systems import System
 from plausim.target import Evaluation, Motion, Number, Point, Target, spread
 
 from .noise import Noise, Range, noise_levels, weigh

@@ -17,7 +17,7 @@ from plausim.mechanics import Model
 from plausim.parameters import Parameter, Parameters, choose
 from plausim.recordings import Recording, simulated
 from plausim.rollout import fused
-from plausim.system import System, system
+from plausim.systems import System, system
 
 TIMESTEP = 0.01  # s
 START = np.array([np.pi / 2, 0.0, 0.0, 0.0])
