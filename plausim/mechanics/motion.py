@@ -51,7 +51,7 @@ def simulate(
         >>> model = mechanics.robot("pendulum")
         >>> angles = mechanics.simulate(model, [1.0, 0.0], steps=200)[:, 0]  # let go at 1 rad, for 1 s
         >>> print(f"{angles[-1]:.2f}")
-        -0.72
+        -0.88
 
     """
     count = len(model.actuators.name)
