@@ -57,6 +57,14 @@ def _limited(m: Model, row: int, _: int) -> bool:
     return m.joints.limited[row]
 
 
+def _rough(m: Model, row: int, _: int) -> bool:
+    return any(row in geoms for geoms in m.geoms.rough)
+
+
+def _slides(m: Model, row: int, _: int) -> bool:
+    return any(row in pair and bool(geoms) for pair, geoms in zip(m.geoms.touch, m.geoms.rough, strict=True))
+
+
 def _gain(m: Model, row: int, c: int) -> bool:
     return not list(_servo(m, row)) and (c == 0 or not _motor(m, row))
 
@@ -101,10 +109,10 @@ FIELDS: dict[str, dict[str, Field]] = {
     },
     "sites": {"pos": Field("m", XYZ)},
     "geoms": {
-        "friction": Field(""),
+        "friction": Field("", used=_rough),
         "stiffness": Field("N/m"),
         "dissipation": Field("s/m"),
-        "slipspeed": Field("m/s"),
+        "slipspeed": Field("m/s", used=_slides),
         "size": Field("m", tuple("012"), used=lambda m, row, c: c < SIZES[m.geoms.kind[row]]),
         "pos": Field("m", XYZ),
     },

@@ -7,11 +7,16 @@ import typer
 from rich.table import Table
 
 from .saying import console, double_precision, numbers, placed, told
+from .watching import heard
 
 FIGURES = (".png", ".pdf", ".svg")
 TABLES = (".csv",)
 Source = Annotated[str, typer.Argument(metavar="MODEL", help="An MJCF or URDF file, or a built-in model's name.")]
 Ignore = Annotated[list[str] | None, typer.Option(help="Drop what is not simulated, by group; may be repeated.")]
+
+
+def unnoted(warning: str) -> None:
+    """What is said and done with: there is no log."""
 
 
 def parameters(
@@ -24,7 +29,7 @@ def parameters(
     from plausim.studies import motion
 
     double_precision()
-    with told(ignorable=True):
+    with told(ignorable=True), heard(unnoted):
         robot = motion.read(model, ignore or ())
         known = paths(robot)
         found = [path for name, path in known.items() if match in name]
@@ -67,7 +72,7 @@ def simulate(
     from plausim.studies import motion
 
     double_precision()
-    with told(ignorable=True):
+    with told(ignorable=True), heard(unnoted):
         plot, csv = plot and placed(plot, FIGURES), csv and placed(csv, TABLES)
         starts, controls = numbers("--start", start), numbers("--control", control)
         robot = motion.prepare(motion.read(model, ignore or ()), numbers("--set", assign), integrator)

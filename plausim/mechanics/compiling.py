@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
@@ -11,6 +12,7 @@ import mujoco
 ADVICE = {  # what MuJoCo says, and what to do
     "larger than mjMINVAL": "Give it an <inertial>, or a geom with a mass; what moves weighs something.",
     "axis too small": 'Give it a direction, such as axis="0 0 1".',
+    "'package:/": "Packages are not known here; name the mesh by its path from the folder of the file.",
     "Error opening file": "Put the file there, or take out what asks for it.",
     "multiple parents": "A robot is a tree: a link hangs from one other.",
     "inertia must satisfy": "No principal moment of inertia may exceed the sum of the two others.",
@@ -32,7 +34,7 @@ def compiled(read: Callable[[], Any], where: str, text: str) -> File:
         except ValueError as error:
             raise ValueError(f"{where} is not a model that MuJoCo can read: {_said(error)}{_loop(text)}") from None
         try:
-            file = File(spec, spec.compile(), spec.to_xml())
+            file = File(spec, spec.compile(), _from_anywhere(spec))
         except ValueError as error:
             wanting = [f" It is the file of mesh {m.name!r}." for m in spec.meshes if f"'{m.file}'" in str(error)]
             raise ValueError(f"{where} does not compile: {_said(error)}{''.join(wanting)}") from None
@@ -41,6 +43,16 @@ def compiled(read: Callable[[], Any], where: str, text: str) -> File:
     for message in dict.fromkeys(_flat(warning.message) for warning in said):
         warnings.warn(f"{where}: {message}", stacklevel=4)
     return file
+
+
+def _from_anywhere(spec: Any) -> str:
+    """As MJCF that finds its meshes and textures, wherever it is saved."""
+    folder = Path(spec.modelfiledir or ".")
+    if any(mesh.file for mesh in spec.meshes) or any(field.file for field in spec.hfields):
+        spec.meshdir = str((folder / spec.meshdir).resolve())
+    if any(texture.file or any(texture.cubefiles) for texture in spec.textures):
+        spec.texturedir = str((folder / spec.texturedir).resolve())
+    return spec.to_xml()
 
 
 @contextmanager
@@ -58,7 +70,7 @@ def _no_log_file() -> Iterator[None]:
 def _said(error: ValueError) -> str:
     """An error of MuJoCo's in a line, with what to do about it."""
     said = _flat(error).replace(" The static bodies of the spec were fused before this error, and remain so.", "")
-    return said + "".join(f". {advice}" for words, advice in ADVICE.items() if words in said)
+    return said + next((f". {advice}" for words, advice in ADVICE.items() if words in said), "")
 
 
 def _loop(text: str) -> str:

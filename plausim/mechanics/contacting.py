@@ -19,10 +19,10 @@ RESTING = (1, 3)  # dimensions of contact that are simulated: without friction, 
 
 def geoms(compiled: Any, numerics: dict[str, np.ndarray]) -> tuple[Geoms, list[Unsupported]]:
     """The geoms that take part in contacts, and what of these contacts is not simulated."""
-    from .read import given, names, spring, turned
+    from .read import given, names, off, spring, turned
 
     pairs, problems = [], []
-    if not compiled.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CONTACT:
+    if not off(compiled, "CONTACT"):
         for a, b in itertools.combinations(range(compiled.ngeom), 2):
             if may_touch(compiled, a, b):
                 ordered = _ordered(compiled, a, b)
@@ -38,13 +38,13 @@ def geoms(compiled: Any, numerics: dict[str, np.ndarray]) -> tuple[Geoms, list[U
         return given(numerics, own, field, default)
 
     touch = tuple((place[a], place[b]) for a, b in pairs)
-    slippery = tuple(compiled.geom_condim[[a, b]].max() == 1 for a, b in pairs)
+    rough = tuple(tuple(place[i] for i in _rough(compiled, a, b)) for a, b in pairs)
     return Geoms(
         name=own,
         kind=tuple(KINDS[int(compiled.geom_type[i])] for i in rows),
         body=tuple(int(compiled.geom_bodyid[i]) - 1 for i in rows),
         touch=touch,
-        slippery=tuple(bool(s) for s in slippery),
+        rough=rough,
         size=compiled.geom_size[rows].reshape(-1, 3).copy(),
         pos=compiled.geom_pos[rows].reshape(-1, 3).copy(),
         turn=np.array([turned(compiled.geom_quat[i]) for i in rows]).reshape(-1, 3, 3),
@@ -78,6 +78,18 @@ def _ordered(compiled: Any, a: int, b: int) -> tuple[int, int] | None:
     return next((pair for pair in ((a, b), (b, a)) if (kinds[pair[0]], kinds[pair[1]]) in TOUCH), None)
 
 
+def _ruling(compiled: Any, a: int, b: int) -> list[int]:
+    """Which of two geoms say how they touch: the one of higher priority, or both."""
+    first, second = compiled.geom_priority[a], compiled.geom_priority[b]
+    return [a, b] if first == second else [a if first > second else b]
+
+
+def _rough(compiled: Any, a: int, b: int) -> list[int]:
+    """Whose friction counts."""
+    ruling = _ruling(compiled, a, b)
+    return [] if compiled.geom_condim[ruling].max() == 1 else ruling
+
+
 def _problem(compiled: Any, a: int, b: int, ordered: tuple[int, int] | None) -> Unsupported | None:
     def said(i: int) -> str:
         kind = mujoco.mjtGeom(compiled.geom_type[i]).name.removeprefix("mjGEOM_").lower()
@@ -85,6 +97,8 @@ def _problem(compiled: Any, a: int, b: int, ordered: tuple[int, int] | None) -> 
 
     if ordered is None:
         return Unsupported("contact", f"contact between {said(a)} and {said(b)}")
-    if compiled.geom_condim[[a, b]].max() not in RESTING:
+    if np.any(compiled.geom_surfacevel[[a, b]]) or np.any(compiled.geom_adhesion[[a, b]]):
+        return Unsupported("surface", f"a surface that moves or holds on, between {said(a)} and {said(b)}")
+    if compiled.geom_condim[_ruling(compiled, a, b)].max() not in RESTING:
         return Unsupported("rolling", f"torsional or rolling friction between {said(a)} and {said(b)}")
     return None

@@ -2,9 +2,10 @@
 
 Normal force by Hunt and Crossley, k d (1 + c d'), friction by Coulomb's law made smooth at low speed. Two surfaces are
 two springs in series, which share the dissipation (Sherman, Seth and Delp 2011); of two friction coefficients the
-larger one holds, as in MuJoCo.
+larger one holds, or that of the geom with the higher priority, as in MuJoCo.
 """
 
+from functools import reduce
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -26,13 +27,13 @@ class Surface(NamedTuple):
     slipspeed: Float[Array, ""]
 
 
-def between(model: Model, a: int, b: int) -> Surface:
-    g = model.geoms
+def between(model: Model, pair: int) -> Surface:
+    g, (a, b) = model.geoms, model.geoms.touch[pair]
     total = g.stiffness[a] + g.stiffness[b]
     return Surface(
         stiffness=g.stiffness[a] * g.stiffness[b] / total,
         dissipation=(g.stiffness[b] * g.dissipation[a] + g.stiffness[a] * g.dissipation[b]) / total,
-        friction=jnp.maximum(g.friction[a], g.friction[b]),
+        friction=reduce(jnp.maximum, [g.friction[i] for i in g.rough[pair]]) if g.rough[pair] else 0.0 * total,
         slipspeed=jnp.minimum(g.slipspeed[a], g.slipspeed[b]),
     )
 
@@ -45,12 +46,16 @@ def contact_force(surface: Surface, point: Point, velocity: Vector) -> Vector:
     return push * (point.normal - surface.friction * rubbed(slip, surface.slipspeed))
 
 
-def points(model: Model, q: Position) -> list[tuple[int, int, Point]]:
-    """The two geoms and the point, of every contact there may be."""
+def points(model: Model, q: Position) -> list[tuple[int, Point]]:
+    """The number of the pair and the point, of every contact there may be."""
     g, world, free = model.geoms, frames(model, q), still(q.dtype)
     there = [attached(free if b == WORLD else world[b], Frame(g.turn[i], g.pos[i])) for i, b in enumerate(g.body)]
     shapes = [Shape(frame.turn, frame.pos, g.size[i]) for i, frame in enumerate(there)]
-    return [(a, b, p) for a, b in g.touch for p in TOUCH[g.kind[a], g.kind[b]](shapes[a], shapes[b])]
+    return [
+        (pair, point)
+        for pair, (a, b) in enumerate(g.touch)
+        for point in TOUCH[g.kind[a], g.kind[b]](shapes[a], shapes[b])
+    ]
 
 
 def contact_forces(model: Model, q: Position, qd: Dof) -> dict[int, Force]:
@@ -58,10 +63,10 @@ def contact_forces(model: Model, q: Position, qd: Dof) -> dict[int, Force]:
     if not model.geoms.touch:
         return {}
     world, moved, total = frames(model, q), motion(model, q, qd), {}
-    for a, b, point in points(model, q):
-        first, second = model.geoms.body[a], model.geoms.body[b]
+    for pair, point in points(model, q):
+        first, second = (model.geoms.body[i] for i in model.geoms.touch[pair])
         speed = _speed(first, point.pos, world, moved) - _speed(second, point.pos, world, moved)
-        force = contact_force(between(model, a, b), point, speed)
+        force = contact_force(between(model, pair), point, speed)
         for body, sign in ((first, 1.0), (second, -1.0)):
             if body != WORLD:
                 frame = world[body]

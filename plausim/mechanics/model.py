@@ -102,7 +102,9 @@ class Geoms:
     kind: tuple[str, ...] = field(metadata=STATIC)  # plane, sphere, capsule, box, cylinder
     body: tuple[int, ...] = field(metadata=STATIC)
     touch: tuple[tuple[int, int], ...] = field(metadata=STATIC)  # pairs of geoms that may
-    slippery: tuple[bool, ...] = field(metadata=STATIC)  # which of these pairs know no friction
+    rough: tuple[tuple[int, ...], ...] = field(
+        metadata=STATIC
+    )  # of each pair, whose friction counts; none slides freely
     size: Float[Leaf, "geom 3"]  # m, as MuJoCo has it: radius; radius, half length; half lengths
     pos: Float[Leaf, "geom 3"]
     turn: Float[Leaf, "geom 3 3"]

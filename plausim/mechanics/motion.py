@@ -29,7 +29,9 @@ def start(model: Model) -> Float[np.ndarray, " state"]:
 
 
 def _quaternion(model: Model, joint: int) -> np.ndarray:
-    return np.asarray(rotations.quaternion(jnp.asarray(model.bodies.turn[model.joints.body[joint]])))
+    body = model.joints.body[joint]
+    turn, tilt = model.bodies.turn[body], model.bodies.tilt[body]
+    return np.asarray(rotations.quaternion(jnp.asarray(turn) @ rotations.tilted(jnp.asarray(tilt))))
 
 
 def simulate(

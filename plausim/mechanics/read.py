@@ -58,19 +58,33 @@ def _model(read: Callable[[], Any], ignore: Sequence[str], where: str, text: str
     _refuse([*problems, *touching], ignore, where)
     bad = {(p.group, p.name) for p in problems}
     sites, sensors = _sites_and_sensors(compiled, [s for s in spec.sensors if ("sensor", s.name) not in bad])
-    gravity_off = compiled.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY
-    return Model(
+    model = Model(
         bodies=_bodies(compiled),
         joints=_joints(compiled),
         actuators=_actuators(compiled, [a.id for a in spec.actuators if ("actuator", a.name) not in bad]),
         sites=sites,
         geoms=shapes,
-        gravity=np.zeros(3) if gravity_off else compiled.opt.gravity.copy(),
+        gravity=np.zeros(3) if off(compiled, "GRAVITY") else compiled.opt.gravity.copy(),
         timestep=np.array(compiled.opt.timestep),
         sensors=sensors,
         integrator=_integrator(compiled),
         source=source,
     )
+    _finite(model, where)
+    return model
+
+
+def _finite(model: Model, where: str) -> None:
+    """MuJoCo reads nan and inf as numbers; only a limit may be one."""
+    for part in (model.bodies, model.joints, model.actuators, model.sites, model.geoms):
+        for field, numbers in vars(part).items():
+            if field.endswith(("lower", "upper")) or not isinstance(numbers, np.ndarray):
+                continue
+            for name, own in zip(part.name, numbers, strict=True):
+                if not np.all(np.isfinite(own)):
+                    raise ValueError(f"{where} has the {field} {own} of {name!r}; every number must be finite.")
+    if not np.all(np.isfinite(model.gravity)):
+        raise ValueError(f"{where} has the gravity {model.gravity}; every number must be finite.")
 
 
 def _refuse(problems: Sequence[Unsupported], ignore: Sequence[str], where: str) -> None:
@@ -101,13 +115,15 @@ def given(numerics: dict[str, np.ndarray], own: Sequence[str], field: str, defau
     return np.array(found, float)
 
 
-def _off(compiled: Any, flag: str) -> bool:
-    return bool(compiled.opt.disableflags & getattr(mujoco.mjtDisableBit, f"mjDSBL_{flag}"))
+def off(compiled: Any, flag: str) -> bool:
+    """Whether the options switch it off, alone or with all constraints."""
+    flags = [flag, "CONSTRAINT"] if flag in ("CONTACT", "FRICTIONLOSS", "LIMIT") else [flag]
+    return any(compiled.opt.disableflags & getattr(mujoco.mjtDisableBit, f"mjDSBL_{f}") for f in flags)
 
 
 def _integrator(compiled: Any) -> str:
     chosen = INTEGRATORS[int(compiled.opt.integrator)]
-    return "euler" if chosen == "damped" and _off(compiled, "EULERDAMP") else chosen
+    return "euler" if chosen == "damped" and off(compiled, "EULERDAMP") else chosen
 
 
 def snapped(matrix: np.ndarray) -> np.ndarray:
@@ -148,14 +164,14 @@ def _joints(compiled: Any) -> Joints:
     kinds = tuple(KINDS[int(t)] for t in compiled.jnt_type)
     scalar = np.array([k in ("hinge", "slide") for k in kinds], bool)
     own, numerics = names(compiled, "joint", range(count)), _numerics(compiled)
-    limited = compiled.jnt_limited.astype(bool) & scalar & (not _off(compiled, "LIMIT"))
+    limited = compiled.jnt_limited.astype(bool) & scalar & (not off(compiled, "LIMIT"))
     limits = compiled.jnt_actfrclimited.astype(bool)
 
     def ours(field: str, default: np.ndarray) -> np.ndarray:
         return given(numerics, own, field, default)
 
     def unless(flag: str, numbers: np.ndarray) -> np.ndarray:
-        return np.zeros(count) if _off(compiled, flag) else numbers.copy()
+        return np.zeros(count) if off(compiled, flag) else numbers.copy()
 
     reference = np.where(scalar, compiled.qpos0[place], 0.0) if count else np.zeros(0)
     rest = np.where(scalar, compiled.qpos_spring[place], 0.0) if count else np.zeros(0)
@@ -189,8 +205,8 @@ def spring(solref: np.ndarray) -> np.ndarray:
 
 
 def _actuators(compiled: Any, rows: Sequence[int]) -> Actuators:
-    rows = [] if _off(compiled, "ACTUATION") else list(rows)
-    clamped = not _off(compiled, "CLAMPCTRL")
+    rows = [] if off(compiled, "ACTUATION") else list(rows)
+    clamped = not off(compiled, "CLAMPCTRL")
     gains = compiled.actuator_gaintype[rows] == mujoco.mjtGain.mjGAIN_AFFINE
     biases = compiled.actuator_biastype[rows] == mujoco.mjtBias.mjBIAS_AFFINE
     gain, bias = compiled.actuator_gainprm[rows, :3].copy(), compiled.actuator_biasprm[rows, :3].copy()

@@ -17,7 +17,7 @@ SCALAR_JOINTS = {int(t) for t in (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.m
 
 GROUPS = (
     "actuator", "contact", "equality", "flex", "fluid", "gravcomp", "integrator", "limit", "mocap", "override", "pair",
-    "plugin", "polynomial", "rolling", "sensor", "spring", "tendon",
+    "plugin", "polynomial", "rolling", "sensor", "spring", "surface", "tendon",
 )  # fmt: skip
 
 
@@ -64,7 +64,13 @@ def _whole_elements(spec: Any) -> Iterator[Unsupported]:
         "pair": ("an explicit contact pair", spec.pairs),
     }
     for group, (what, elements) in groups.items():
-        yield from (found(group, what, element) for element in elements)
+        yield from (found(group, what + _of(group, element), element) for element in elements)
+
+
+def _of(group: str, element: Any) -> str:
+    """What an equality constraint ties: it seldom has a name, and out of a URDF's <mimic> never."""
+    tied = [repr(name) for name in (element.name1, element.name2) if name] if group == "equality" else []
+    return f" of {' and '.join(tied)}" if tied else ""
 
 
 def _bodies(spec: Any) -> Iterator[Unsupported]:
@@ -101,6 +107,7 @@ def _actuators(spec: Any, compiled: Any) -> Iterator[Unsupported]:
             (compiled.actuator_gaintype[a] not in AFFINE_GAINS, "an actuator whose gain is not affine,"),
             (compiled.actuator_biastype[a] not in AFFINE_BIASES, "an actuator whose bias is not affine,"),
             (compiled.actuator_delay[a] != 0, "an actuator with a delay,"),
+            (compiled.opt.disableactuator >> compiled.actuator_group[a] & 1, "an actuator that the options disable,"),
             (compiled.actuator_armature[a] != 0 or compiled.actuator_damping[a] != 0, "armature or damping of"),
         ):
             if wrong:
@@ -129,6 +136,8 @@ def _sensors(spec: Any, compiled: Any) -> Iterator[Unsupported]:
             yield found("sensor", f"the sensor {kind} of something other than a site or body,", sensor)
         elif compiled.sensor_refid[s] >= 0 or compiled.sensor_cutoff[s] > 0:
             yield found("sensor", f"a reference frame or cut-off of the sensor {kind}", sensor)
+        elif compiled.sensor_delay[s] or np.any(compiled.sensor_interval[s]):
+            yield found("sensor", f"a delay or an interval of the sensor {kind}", sensor)
 
 
 def _options(compiled: Any) -> Iterator[Unsupported]:

@@ -20,6 +20,7 @@ import numpy as np
 from . import rotations
 from .model import Model
 from .read import parse
+from .unsupported import GROUPS
 
 INTEGRATORS = {"euler": "Euler", "damped": "Euler", "implicit": "implicitfast", "rk4": "RK4"}
 ROTATIONS = ("quat", "axisangle", "xyaxes", "zaxis", "euler", "fromto")
@@ -30,7 +31,21 @@ OURS = {
 
 
 def save(model: Model, path: str | os.PathLike) -> None:
-    """Write a robot to an MJCF file, which MuJoCo loads and moves the same way. Our own numbers go to `<custom>`."""
+    """Write a robot to an MJCF file, which MuJoCo loads and moves the same way.
+
+    Structure and comments stay as far as MuJoCo keeps them, and so does what was ignored when the robot was loaded.
+    Meshes stay where they are. Our own numbers go to `<custom>`.
+
+    Example:
+        >>> import tempfile
+        >>> from plausim import load, mechanics, paths, robot, save
+        >>> heavier = paths.changed(robot("pendulum"), {"rod.mass": 1.5})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     save(heavier, f"{folder}/heavier.xml")
+        ...     print(load(f"{folder}/heavier.xml").bodies.mass)
+        [1.5]
+
+    """
     file = Path(path)
     text = to_mjcf(model)
     with tempfile.NamedTemporaryFile("w", dir=file.parent, prefix=file.name, suffix=".tmp", delete=False) as whole:
@@ -142,10 +157,10 @@ ATTRIBUTES: dict[str, tuple[Attribute, ...]] = {
 
 
 def _again(text: str) -> Model:
-    """Of a file that was read before: what MuJoCo warns of was said then."""
+    """Of a file that was read before: what MuJoCo warns of was said then, and what is not simulated may be ignored."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return parse(text)
+        return parse(text, GROUPS)
 
 
 def _plain(model: Model) -> Model:

@@ -188,5 +188,6 @@ def check(run: Run, name: str) -> None:
     if not fine.all():
         raise ValueError(
             f"{name}: the motion becomes infinite at {run.time[np.argmin(fine)]:.3g} s; use a shorter timestep (now "
-            f"{float(run.model.timestep):g} s), another integrator (now {run.model.integrator}), or less stiff numbers."
+            f"{float(run.model.timestep):g} s), another integrator (now {run.model.integrator}), or less stiff "
+            f"numbers, such as --set timestep={float(run.model.timestep) / 5:g}"
         )

@@ -10,10 +10,11 @@ import pytest
 from scipy.optimize import root_scalar
 
 from plausim.mechanics import parse, simulate, start
-from plausim.mechanics.contacts import contact_force, contact_forces, points
+from plausim.mechanics.contacts import between, contact_force, contact_forces, points
 from plausim.mechanics.forces import pushed, rubbed
 from plausim.mechanics.kinematics import frames
 from plausim.mechanics.model import on_device
+from plausim.paths import paths
 
 GRAVITY = 9.81
 SHAPES = {  # a geom of 1 kg, and the height of its middle when it just touches the floor
@@ -100,7 +101,7 @@ def test_depth_is_mujocos(first, second):
     <body><freejoint/><geom name="a" type="{first}" size="{SIZES[first]}"/></body></worldbody></mujoco>"""
     compiled = mujoco.MjModel.from_xml_string(text)
     data, model = mujoco.MjData(compiled), on_device(parse(text))
-    depths = jax.jit(lambda q: jnp.stack([p.depth for _, _, p in points(model, q)]))
+    depths = jax.jit(lambda q: jnp.stack([p.depth for _, p in points(model, q)]))
     while seen < 10:
         data.qpos[:] = rng.normal(size=compiled.nq) * 0.3
         mujoco.mj_normalizeQuat(compiled, data.qpos)
@@ -125,6 +126,32 @@ def test_forces_between_bodies_are_equal_and_opposite():
         total[body] = np.concatenate([torque + np.cross(pos, force), force])
     np.testing.assert_allclose(total[0], -total[1], atol=1e-12)
     assert np.linalg.norm(total[0][3:]) > 1
+
+
+RULES = {  # of the ball: condim, priority, friction; which friction of the pair holds, the floor's being 0.4
+    "the larger": (3, 0, 0.1, 0.4), "the larger, the other": (3, 0, 0.7, 0.7), "that of priority": (3, 1, 0.1, 0.1),
+    "none": (1, 1, 0.7, 0.0), "one of them has some": (1, 0, 0.1, 0.4),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("condim, priority, friction, holds", RULES.values(), ids=RULES.keys())
+def test_friction_of_a_pair_is_mujocos(condim, priority, friction, holds):
+    text = f"""<mujoco><worldbody><geom name="floor" type="plane" size="5 5 1" friction="0.4"/>
+    <body pos="0 0 0.09"><freejoint/>
+    <geom name="ball" size="0.1" condim="{condim}" priority="{priority}" friction="{friction}"/></body>
+    </worldbody></mujoco>"""
+    compiled = mujoco.MjModel.from_xml_string(text)
+    data, model = mujoco.MjData(compiled), on_device(parse(text))
+    mujoco.mj_forward(compiled, data)
+    assert (data.contact.friction[0, 0] if data.contact.dim[0] > 1 else 0.0) == holds
+    assert float(between(model, 0).friction) == holds
+    sliding = jnp.array([2.0, 0, 0, 0, 0, 0])
+    force = contact_forces(model, jnp.asarray(data.qpos.copy()), sliding)[0][3:]
+    np.testing.assert_allclose(-force[0] / force[2], holds, rtol=1e-4)
+    there = {"floor.friction", "ball.friction", "ball.slipspeed"} & set(paths(model))
+    assert there == {f"{model.geoms.name[i]}.friction" for i in model.geoms.rough[0]} | (
+        {"ball.slipspeed"} if holds else set()
+    )
 
 
 def test_laws():

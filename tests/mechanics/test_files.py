@@ -66,7 +66,7 @@ def changed(model, seed: int):
 @pytest.mark.parametrize("seed", range(6))
 def test_round_trip(seed, tmp_path):
     """Load, change everything, save: MuJoCo moves the saved file as plausim moves the model."""
-    model = changed(parse(tree(seed, 4, kinds=("hinge", "slide", "universal", "ball", "fixed"))), seed)
+    model = changed(parse(tree(seed, 4, kinds=("hinge", "slide", "universal", "ball", "fixed", "free"))), seed)
     save(model, tmp_path / "changed.xml")
     text = (tmp_path / "changed.xml").read_text()
     ctrl = np.linspace(-0.5, 0.5, len(model.actuators.name))
@@ -90,6 +90,47 @@ def test_a_saved_model_reads_as_itself(seed):
     for name in ("mass", "com", "inertia", "pos"):
         np.testing.assert_allclose(getattr(again.bodies, name), getattr(untilted, name), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(again.gravity, model.gravity, rtol=1e-12)
+
+
+def test_a_tilted_body_that_floats_starts_where_mujoco_has_it():
+    text = '<mujoco><worldbody><body name="b" euler="10 20 30"><freejoint/><geom size="1"/></body></worldbody></mujoco>'
+    model = parse(text)
+    tilted = replace(model, bodies=replace(model.bodies, tilt=np.array([[0.1, -0.2, 0.3]])))
+    expected = mujoco.MjModel.from_xml_string(to_mjcf(tilted)).qpos0
+    np.testing.assert_allclose(start(tilted)[:7], expected, atol=1e-12)
+
+
+MESH = "v 0 0 0\nv .1 0 0\nv 0 .1 0\nv 0 0 .1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+
+
+@pytest.mark.parametrize("folder", ["", "meshes"])
+def test_a_saved_robot_finds_its_meshes(folder, tmp_path, monkeypatch):
+    """From any folder, in any other one."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    (here / folder).mkdir(parents=True)
+    there.mkdir()
+    (here / folder / "part.obj").write_text(MESH)
+    (here / "arm.xml").write_text(f"""<mujoco><compiler meshdir="{folder}"/>
+    <asset><mesh name="part" file="part.obj"/></asset><worldbody><body name="b"><joint/>
+    <geom type="mesh" mesh="part" contype="0" conaffinity="0"/></body></worldbody></mujoco>""")
+    monkeypatch.chdir(tmp_path)
+    model = load("here/arm.xml")
+    monkeypatch.chdir(there)
+    heavier = replace(model, bodies=replace(model.bodies, mass=model.bodies.mass * 2))
+    save(heavier, "heavier.xml")
+    monkeypatch.chdir("/")
+    np.testing.assert_allclose(load(there / "heavier.xml").bodies.mass, heavier.bodies.mass, rtol=1e-12)
+
+
+@pytest.mark.parametrize("what", ["tendon", "equality", "muscle", "sensor", "contact"])
+def test_what_was_ignored_can_be_saved(what):
+    """It stays in the file."""
+    text, _, group = UNSUPPORTED[what]
+    model = parse(f"<mujoco>{text}</mujoco>", ignore=[group])
+    saved = to_mjcf(replace(model, gravity=np.array([0.0, 0.0, -5.0])))
+    np.testing.assert_array_equal(parse(saved, ignore=[group]).gravity, [0, 0, -5])
+    with pytest.raises(ValueError, match="not simulated"):
+        parse(saved)
 
 
 def test_our_own_numbers_come_back():
@@ -160,6 +201,13 @@ UNSUPPORTED = {  # what a file holds, what the error must say, and what drops it
                 '<geom name="y" type="box" size="1 1 1"/></body></worldbody>', ["box 'x'", "box 'y'"], "contact"),
     "gravcomp": ('<worldbody><body name="b" gravcomp="1"><joint/><geom size="1"/></body></worldbody>',
                  ["gravity compensation", "'b'"], "gravcomp"),
+    "disabled actuator": (f'<option actuatorgroupdisable="1"/><worldbody>{BODY}</worldbody><actuator>'
+                          '<motor name="m" joint="j" group="1"/></actuator>', ["disable", "'m'", "line"], "actuator"),
+    "sensor that waits": (f'<worldbody>{BODY}</worldbody><sensor><jointpos name="s" joint="j" delay="0.01" '
+                          'nsample="4"/></sensor>', ["a delay", "'s'", "line"], "sensor"),
+    "conveyor": ('<worldbody><geom name="belt" type="plane" size="1 1 1" surfacevel="1 0 0 0 0 0"/>'
+                 '<body name="b"><freejoint/><geom name="g" size="1"/></body></worldbody>',
+                 ["surface that moves", "'belt'", "'g'"], "surface"),
 }  # fmt: skip
 
 
@@ -172,6 +220,22 @@ def test_what_is_not_simulated_is_refused_by_name(what):
     for word in (*said, f"ignore=['{group}']"):
         assert word in str(error.value)
     simulate(parse(text, ignore=[group]), start(parse(text, ignore=[group])), steps=2)
+
+
+def test_urdfs_mimic_is_refused_by_its_joints():
+    second = HINGE.format("y", "0 0 1", "b", "c").replace("<axis", '<mimic joint="x"/><axis')
+    text = "".join(LINK.format(name, 1) for name in "abc") + HINGE.format("x", "0 0 1", "a", "b") + second
+    with pytest.raises(ValueError, match="an equality constraint of 'y' and 'x'"):
+        parse(f'<robot name="r">{text}</robot>')
+
+
+@pytest.mark.parametrize("flag", ["contact", "limit", "frictionloss", "constraint"])
+def test_what_the_options_switch_off_is_off(flag):
+    model = parse(f"""<mujoco><option><flag {flag}="disable"/></option><worldbody><geom type="plane" size="1 1 1"/>
+    <body><joint type="slide" axis="0 0 1" limited="true" range="-1 1" frictionloss="1"/><geom size="1"/></body>
+    </worldbody></mujoco>""")
+    off = [not model.geoms.touch, model.joints.limited == (False,), model.joints.frictionloss[0] == 0]
+    assert off == [flag in (name, "constraint") for name in ("contact", "limit", "frictionloss")]
 
 
 def test_everything_that_is_refused_is_listed_at_once():
@@ -194,11 +258,11 @@ def test_what_is_ignored_is_all_that_is_dropped():
         parse(text)
     model = parse(text, ignore=["contact", "rolling"])
     touching = {tuple(model.geoms.name[i] for i in pair) for pair in model.geoms.touch}
-    assert touching == {("x", "floor"), ("y", "floor")} and not any(model.geoms.slippery)
+    assert touching == {("x", "floor"), ("y", "floor")} and all(model.geoms.rough)
 
 
 def test_a_group_that_there_is_not_cannot_be_ignored():
-    with pytest.raises(ValueError, match=r"nothing is called 'tendons'.*spring, tendon"):
+    with pytest.raises(ValueError, match=r"nothing is called 'tendons'.*spring, surface, tendon"):
         parse(f"<mujoco><worldbody>{BODY}</worldbody></mujoco>", ignore=["tendons"])
     used = set(
         re.findall(r'(?:found|Unsupported)\(\s*"(\w+)"', inspect.getsource(unsupported) + inspect.getsource(contacting))
@@ -213,6 +277,7 @@ def test_missing_file(tmp_path):
 
 LINK = """<link name="{0}"><inertial><mass value="{1}"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>
 </inertial></link>"""
+COLLISION = """<collision><geometry><mesh filename="package://robot/gone.stl"/></geometry></collision></link>"""
 HINGE = '<joint name="{}" type="continuous"><axis xyz="{}"/><parent link="{}"/><child link="{}"/></joint>'
 
 
@@ -246,6 +311,12 @@ BAD = {  # what a file holds, and what the error must name
     "limits reversed": (
         '<mujoco><worldbody><body><joint name="j" limited="true" range="1 -1"/><geom size="1"/></body></worldbody>'
         '</mujoco>', ["range", "'j'"]),
+    "infinite": (f"<mujoco><worldbody>{BODY.replace('<joint', '<joint damping=`inf`')}</worldbody></mujoco>"
+                 .replace("`", '"'),
+                 ["damping inf of 'j'", "finite"]),
+    "a mesh of a package": (
+        f'<robot name="r">{LINK.format("a", 1).replace("</link>", COLLISION)}{LINK.format("b", 1)}'
+        f'{HINGE.format("x", "0 0 1", "a", "b")}</robot>', ["gone.stl", "Packages are not known here"]),
     "no time": (f'<mujoco><option timestep="0"/><worldbody>{BODY}</worldbody></mujoco>', ["timestep 0 s"]),
     "an actuator of no joint": (
         f'<mujoco><worldbody>{BODY}</worldbody><actuator><motor name="m" joint="k"/></actuator></mujoco>',
@@ -270,7 +341,9 @@ def test_bad_files_are_errors_that_name_the_element(text, said, tmp_path):
     file = tmp_path / "robot.xml"
     file.write_text(text)
     for read, where in ((lambda: parse(text), "the model"), (lambda: load(file), str(file))):
-        with pytest.raises(ValueError, match=r"not a model that MuJoCo can read|does not compile|timestep") as error:
+        with pytest.raises(
+            ValueError, match=r"not a model that MuJoCo can read|does not compile|timestep|finite"
+        ) as error:
             read()
         assert all(word in str(error.value) for word in (*said, where)), str(error.value)
 

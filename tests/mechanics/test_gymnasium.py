@@ -53,7 +53,7 @@ def test_agrees_with_mujoco_or_is_refused(file):
 def load_without_contacts(model):
     return replace(
         model,
-        geoms=replace(model.geoms, touch=(), slippery=()),
+        geoms=replace(model.geoms, touch=(), rough=()),
         joints=replace(model.joints, limited=(False,) * len(model.joints.name)),
     )
 
