@@ -3,12 +3,14 @@
 Constraints g(z) = 0 are the gaps of the target and g_lim(z) = clamp(z) - z. Each particle has multipliers of its own
 (modified differential multiplier method, `eq:mdmm-loss`):
 
-    z      += rate [N phi - (lambda + c g) dg/dz]
-    lambda += climb c g
+    z      += rate [phi - (lambda + c g) dg/dz]         with rate by Adam
+    lambda += pace g
 
-with rate by Adam. The likelihood is only ever evaluated within the limits. Two schedules. `staged`: c rises
-geometrically, and multipliers climb only after that; `paper`: c is constant, and they climb from the first iteration
-(on real data they wind up before the particles are near: see docs/samplers.md).
+The likelihood is only ever evaluated within the limits. Two schedules. `paper` is Algorithm 1 as it stands: c and pace
+are constant from the first iteration (on real data multipliers wind up before the particles are near: see
+docs/samplers.md). `staged`: the sum over particles in phi is not divided by their number, so that it weighs as much
+as each one's own constraints; c rises geometrically until particles are near, then multipliers climb, too, at a pace in
+units of c. It must end above what the kernel pushes particles apart with, or they buckle off the constraints.
 """
 
 from collections.abc import Callable
@@ -26,7 +28,7 @@ from .stein import direction
 from .svgd import drawn
 
 Multipliers = Array  # one row for each particle
-RISE = 0.7  # of the iterations: how long the penalty rises before multipliers climb
+RISE = 0.7  # of the iterations: how long the penalty rises before multipliers climb, too
 SCHEDULES = ("staged", "paper")
 KERNELS = ("all", "parameters")
 
@@ -41,7 +43,7 @@ class State(NamedTuple):
 
 def csvgd(
     rate: float = 0.02,
-    penalty: tuple[float, float] = (0.01, 10.0),
+    penalty: tuple[float, float, float] = (0.01, 10.0, 100.0),
     climb: float = 0.005,
     schedule: str = "staged",
     kernel: str = "all",
@@ -50,16 +52,18 @@ def csvgd(
 
     Args:
         rate: the first learning rate, in units of the unit box; it falls to a hundredth along a cosine.
-        penalty: c at first and at last, in units of the target's stiffness; `paper` uses the last one throughout.
-        climb: how far multipliers move in one iteration, in units of c g.
+        penalty: c at first, where multipliers begin to climb, and at last, in units of the target's stiffness; `paper`
+            uses the second one throughout.
+        climb: how far multipliers move in one iteration, in units of c g; with `paper`, of g.
         schedule: `staged` or `paper`, see above.
         kernel: whether particles are kept apart in `all` coordinates or in the `parameters` only.
 
     """
     if schedule not in SCHEDULES or kernel not in KERNELS:
         raise ValueError(f"schedule {schedule!r}, kernel {kernel!r}; there are {SCHEDULES} and {KERNELS}.")
-    if not 0 < penalty[0] <= penalty[1]:
-        raise ValueError(f"the penalty goes from {penalty[0]:g} to {penalty[1]:g}; it must rise, from above 0.")
+    if not 0 < penalty[0] <= penalty[1] <= penalty[2]:
+        way = " to ".join(f"{p:g}" for p in penalty)
+        raise ValueError(f"the penalty goes from {way}; it must rise, from above 0.")
 
     def make(target: Target, iterations: int) -> Sampler:
         adam = optimiser(rate, iterations)
@@ -87,7 +91,8 @@ def csvgd(
                           state.limit_multiplier)
             )  # fmt: skip
             phi, bandwidth = direction(points, clipped(score), points[:, :features])
-            points, memory = moved(adam, points, len(points) * phi - clipped(pull), state.memory)
+            phi = phi if schedule == "paper" else len(points) * phi
+            points, memory = moved(adam, points, phi - clipped(pull), state.memory)
             info = {
                 "logdensity": jnp.mean(logdensity),
                 "best": jnp.max(logdensity),
@@ -96,15 +101,16 @@ def csvgd(
                 "bandwidth": bandwidth,
                 "lost": jnp.sum(found.lost).astype(points.dtype),
             }
-            return State(points, memory, held + pace * c * gaps, bound + pace * c * outside, state.iteration + 1), info
+            return State(points, memory, held + pace * gaps, bound + pace * outside, state.iteration + 1), info
 
         def scheduled(progress: Number) -> tuple[Number, Number]:
-            """The penalty c, and how fast multipliers climb."""
-            first, last = (target.stiffness * p for p in penalty)
+            """The penalty c, and the pace of multipliers."""
+            first, middle, last = (target.stiffness * p for p in penalty)
             if schedule == "paper":
-                return jnp.full_like(progress, last), jnp.full_like(progress, climb)
-            rise = jnp.minimum(progress / RISE, 1.0)
-            return first * (last / first) ** rise, jnp.where(progress < RISE, 0.0, climb)
+                return jnp.full_like(progress, middle), jnp.full_like(progress, climb)
+            rise, on = jnp.minimum(progress / RISE, 1.0), jnp.maximum((progress - RISE) / (1.0 - RISE), 0.0)
+            c = first * (middle / first) ** rise * (last / middle) ** on
+            return c, jnp.where(progress < RISE, 0.0, climb * c)
 
         return Sampler("csvgd", init, step, lambda key, state, n: drawn(key, target, state.points, n))
 

@@ -34,7 +34,9 @@ def test_direction_is_the_formula(monkeypatch, of, whole):
         some = points[::2, :of]
         squares = ((some[:, None] - some[None]) ** 2).sum(-1)
         h = np.sort(squares.ravel())[squares.size // 2] / np.log(38)
-    found = jax.jit(lambda *args: stein.direction(*args))(jnp.asarray(points), jnp.asarray(score), jnp.asarray(points[:, :of]))
+    found = jax.jit(lambda *args: stein.direction(*args))(
+        jnp.asarray(points), jnp.asarray(score), jnp.asarray(points[:, :of])
+    )
     np.testing.assert_allclose(found.bandwidth, h, rtol=1e-6)
     if whole == 2000:
         np.testing.assert_allclose(found.phi, phi, rtol=1e-5, atol=1e-6)

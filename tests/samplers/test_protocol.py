@@ -1,0 +1,172 @@
+"""Every method of inference keeps one protocol, and finds densities that are known. A new one is a line in `TABLE`."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from plausim.run import SOFT, infer
+from plausim.samplers import SAMPLERS, Method, csvgd, svgd
+from plausim.target import Evaluation, Target, density
+
+
+class Row(NamedTuple):
+    """A method with its settings, and how many particles and iterations it needs."""
+
+    method: Method
+    particles: int = 100
+    iterations: int = 1000
+
+
+TABLE = {
+    "svgd": Row(svgd()),
+    "csvgd": Row(csvgd()),
+}
+EACH = pytest.mark.parametrize("row", TABLE.values(), ids=TABLE.keys())
+
+
+def test_every_method_is_in_the_table() -> None:
+    assert {row.method.name for row in TABLE.values()} == SAMPLERS.keys()
+
+
+def runner(row: Row, target: Target, dtype: Any = np.float64) -> Callable[[int, int], np.ndarray]:
+    """(seed, number of draws) -> draws, by nothing but the protocol."""
+    sampler = row.method.make(target, row.iterations)
+
+    def step(key: jax.Array, i: int | jax.Array, state: Any) -> Any:
+        return sampler.step(jax.random.fold_in(key, i), state)[0]
+
+    @jax.jit
+    def together(key: jax.Array, state: Any) -> Any:
+        return jax.lax.fori_loop(1, row.iterations + 1, lambda i, state: step(key, i, state), state)
+
+    def drawn(seed: int, draws: int) -> np.ndarray:
+        key = jax.random.key(seed)
+        state = sampler.init(key, jnp.asarray(target.starts(row.particles), dtype))
+        if sampler.traced:
+            state = together(key, state)
+        else:
+            for i in range(1, row.iterations + 1):
+                state = step(key, i, state)
+        return np.asarray(sampler.draw(key, state, draws))
+
+    return drawn
+
+
+def gaussian(dimensions: int) -> tuple[Target, np.ndarray, np.ndarray]:
+    """In the unit box, with correlations; and its mean and standard deviations."""
+    rng = np.random.default_rng(dimensions)
+    root = rng.normal(size=(dimensions, dimensions)) / np.sqrt(dimensions)
+    covariance = 0.07**2 * (root @ root.T + 0.5 * np.eye(dimensions))
+    mean, precision = rng.uniform(0.4, 0.6, size=dimensions), np.linalg.inv(covariance)
+
+    def logdensity(x):
+        away = x - jnp.asarray(mean, x.dtype)
+        return -0.5 * away @ jnp.asarray(precision, x.dtype) @ away
+
+    return density(logdensity, [0.0] * dimensions, [1.0] * dimensions), mean, np.sqrt(np.diag(covariance))
+
+
+@EACH
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dimensions", [2, 10])
+def test_the_mean_of_a_gaussian(row: Row, dimensions: int, dtype: Any) -> None:
+    target, mean, deviation = gaussian(dimensions)
+    draws = runner(row, target, dtype)(0, row.particles)
+    assert draws.dtype == dtype and draws.shape == (row.particles, dimensions)
+    assert np.abs((draws.mean(0) - mean) / deviation).max() < 0.05
+
+
+@EACH
+def test_both_modes(row: Row) -> None:
+    """Two normal densities of one weight, eight standard deviations apart."""
+    sd, modes = 0.06, (0.25, 0.75)
+
+    def logdensity(x):
+        return jnp.logaddexp(*(-0.5 * jnp.sum(((x - m) / sd) ** 2) for m in modes))
+
+    draws = runner(row, density(logdensity, [0.0] * 2, [1.0] * 2))(0, row.particles)
+    right = draws[:, 0] > 0.5
+    assert 0.35 < right.mean() < 0.65
+    for mode, side in zip(modes, (~right, right), strict=True):
+        np.testing.assert_allclose(draws[side].mean(0), mode, atol=0.05 * sd)
+
+
+@EACH
+def test_draws_keep_to_the_limits(row: Row) -> None:
+    """Of a density that rises beyond them; as many as are asked for."""
+    target = density(lambda x: 30.0 * jnp.sum(x), [0.0, -1.0], [1.0, 1.0])
+    drawn = runner(row._replace(iterations=200), target)
+    for draws in (1, row.particles, 250):
+        values = drawn(0, draws)
+        assert values.shape == (draws, 2)
+        assert (values >= target.lower).all() and (values <= target.upper).all() and values.mean() > 0.6
+
+
+@EACH
+def test_where_there_is_no_density_nothing_stays(row: Row) -> None:
+    """Starts in a region of NaN are lost, counted, and go on elsewhere."""
+
+    def logdensity(x):
+        return jnp.where(x[0] < 0.4, jnp.nan, -0.5 * jnp.sum(((x - 0.7) / 0.06) ** 2))
+
+    target = density(logdensity, [0.0] * 2, [1.0] * 2)
+    posterior = infer(target, row.method, particles=row.particles, iterations=row.iterations)
+    assert np.isfinite(posterior.logdensity).all()
+    assert posterior.history["lost"][0] == np.sum(target.starts(row.particles)[:, 0] < 0.4)
+    assert posterior.history["lost"][-1] == 0
+    np.testing.assert_allclose(posterior.values.mean(0), 0.7, atol=0.05 * 0.06)
+
+
+@EACH
+def test_the_seed_decides(row: Row) -> None:
+    target, *_ = gaussian(2)
+    drawn = runner(row._replace(iterations=50), target)
+    assert drawn(3, row.particles).tobytes() == drawn(3, row.particles).tobytes()
+
+
+@EACH
+def test_an_iteration_says_numbers(row: Row) -> None:
+    """At least those that progress and reports show."""
+    target, *_ = gaussian(2)
+    sampler, key = row.method.make(target, 10), jax.random.key(0)
+    step = jax.jit(sampler.step) if sampler.traced else sampler.step
+    _, info = step(key, sampler.init(key, jnp.asarray(target.starts(row.particles))))
+    assert {"logdensity", "best", "lost"} <= info.keys()
+    assert all(number.shape == () and np.isfinite(number) for number in info.values())
+
+
+@EACH
+def test_constraints_are_kept_by_every_method(row: Row) -> None:
+    """Of itself, or softened. The summit of a normal density on the line x + y = 1 is at (1/2, 1/2)."""
+    free = density(lambda x: -0.5 * jnp.sum(((x - 0.3) / 0.2) ** 2), [0.0] * 2, [1.0] * 2)
+
+    def evaluate(x):
+        return Evaluation(free.evaluate(x).logdensity, jnp.sum(x, keepdims=True) - 1.0)
+
+    target = replace(free, evaluate=evaluate, stiffness=1 / SOFT**2)
+    values = infer(target, row.method, particles=row.particles, iterations=2 * row.iterations).values
+    assert np.abs(values.sum(1) - 1.0).max() < 5e-2
+    np.testing.assert_allclose(values.mean(0), 0.5, atol=0.02)
+
+
+@EACH
+def test_gradients_that_are_not_there(row: Row) -> None:
+    """A method that needs them says so; one that does not goes on without."""
+    target = replace(gaussian(2)[0], differentiable=False)
+    if row.method.gradients:
+        with pytest.raises(ValueError, match=f"{row.method.name} needs gradients, which this target has not"):
+            infer(target, row.method)
+    else:
+        assert infer(target, row.method, particles=row.particles, iterations=5).values.shape == (row.particles, 2)
+
+
+@EACH
+def test_settings_are_plain(row: Row) -> None:
+    """They are written into checkpoints and results."""
+    assert isinstance(row.method.settings, dict)
+    assert SAMPLERS[row.method.name](**row.method.settings).settings == row.method.settings
