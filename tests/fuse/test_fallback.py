@@ -16,7 +16,7 @@ from jax import lax
 from jax.experimental import io_callback
 
 from plausim import fuse
-from plausim.fuse import FallbackWarning
+from plausim.fuse import FallbackWarning, graph
 
 from .random_steps import agree, reference
 
@@ -75,6 +75,12 @@ UNFUSABLE = {  # the step, what the warning calls the reason, whether it has a g
 }
 EVERY = pytest.mark.parametrize(("make", "reason", "smooth"), UNFUSABLE.values(), ids=UNFUSABLE.keys())
 START, XS = 0.5, np.linspace(0.1, 0.9, 4)
+
+
+@pytest.fixture(autouse=True)
+def _sooner_too_large(monkeypatch):
+    """What is too large is so at a twentieth of the limit: here each operation is type-checked, which takes long."""
+    monkeypatch.setattr(graph, "MOST_NODES", 10_000)
 
 
 def values_and_gradients(make, smooth, scan, start, xs):
