@@ -6,7 +6,7 @@ import typer
 
 from plausim import __version__
 from plausim.commands import COMMANDS
-from plausim.commands.saying import console
+from plausim.commands.saying import console, stoppable
 
 app = typer.Typer(
     help="Find the simulators that plausibly produced a motion.",
@@ -15,7 +15,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for name, command in COMMANDS.items():
-    app.command(name)(command)
+    app.command(name)(stoppable("stopped; nothing was begun.")(command))
 
 
 def show_version(wanted: bool) -> bool:

@@ -299,8 +299,8 @@ def _interruptible() -> Iterator[Callable[[], bool]]:
     before = signal.getsignal(signal.SIGINT)
 
     def note(number: int, frame: Any) -> None:
-        if pressed:
-            raise KeyboardInterrupt
+        if pressed and callable(before):
+            before(number, frame)
         pressed.append(number)
 
     signal.signal(signal.SIGINT, note)

@@ -30,6 +30,30 @@ def test_a_study_in_a_fresh_process(tmp_path: Path) -> None:
     assert figure.exists()
 
 
+@pytest.mark.parametrize(
+    ("press", "says"),
+    [
+        ("", "stopped; nothing was begun."),
+        ("with saying.stoppable('stopped at once; the rest is whole.'): ", "stopped at once; the rest is whole."),
+        ("ctypes.CFUNCTYPE(None)(lambda: ", "stopped; nothing was begun."),  # an exception would be lost in here
+    ],
+    ids=["in a command", "inside of it", "called from C"],
+)
+def test_ctrl_c_ends_a_command_in_a_line(press: str, says: str) -> None:
+    call = f"{press}signal.raise_signal(signal.SIGINT)" + (")()" if press.startswith("ctypes") else "")
+    code = f"""
+import ctypes, signal
+from plausim.commands import COMMANDS, saying
+def press() -> None:
+    {call}
+COMMANDS["press"] = press
+from plausim.cli import app
+app(["press"])
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (run.returncode, run.stdout, run.stderr) == (130, "", f"plausim: {says}\n")
+
+
 def test_studies_are_listed() -> None:
     lines = CliRunner().invoke(app, ["study"]).output.splitlines()
     assert [line.split()[0] for line in lines] == ["landscape", "synthetic-pendulum", "combination"]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from plausim import recordings
+from plausim.recordings import tables
 
 TIME = np.array([0.0, 0.01, 0.02, 0.03])
 ANGLE = np.array([0.1, -0.2, 0.3, 1e-17])
@@ -35,7 +36,7 @@ kinds = pytest.mark.parametrize("kind", WRITERS)
 
 
 @kinds
-@given(numbers=arrays.arrays(float, (7, 2), elements=st.floats(allow_infinity=False, allow_nan=False)))
+@given(numbers=arrays.arrays(float, (7, 2), elements=st.floats(-tables.LARGEST, tables.LARGEST)))
 def test_every_number_comes_back_as_it_was(kind: str, numbers: np.ndarray, tmp_path_factory: pytest.TempPathFactory):
     path = tmp_path_factory.mktemp("round") / f"log{kind}"
     time = np.arange(7) / 3.0
@@ -106,7 +107,10 @@ CSV = {
     "underscore": ("t,angle\n0,1\n1,1_000\n", r"row 2 .*column angle: '1_000' is not a number"),
     "ragged": ("t,angle\n0,1\n1\n", r"row 2 \(line 3\): there are 1 cells, but 2 columns \(t, angle\)"),
     "no header": ("0,1\n1,2\n", "begins with numbers; its first line must hold the names"),
-    "empty": ("", "begins with an empty line"),
+    "empty": ("", "is empty; its first line must hold the names"),
+    "empty line": ("\nt,angle\n0,1\n", "begins with an empty line"),
+    "spaces": ("t angle\n0 1\n1 2\n", "are divided by spaces; divide them by commas"),
+    "huge": ("t,angle\n0,1\n1,1e101\n", r"row 2 \(line 3\), column angle: the number is beyond 1e\+100"),
     "header only": ("t,angle\n", "no rows of numbers"),
     "twice": ("t,angle,angle\n0,1,2\n", "2 columns called angle; rename"),
     "several missing": ("t,angle\n0,\n1,NA\n", r"row 1 .*first of 2 such rows, is missing"),

@@ -8,7 +8,7 @@ import typer
 
 from .answers import answer
 from .robots import Ignore, Source
-from .saying import double_precision, say, told
+from .saying import double_precision, say, stoppable, told
 from .watching import Note, heard, watched
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ Seed = Annotated[int | None, typer.Option(min=0, max=2**32 - 1, help="Instead of
 
 def init(
     model: Source,
-    data: Annotated[list[str], typer.Argument(metavar="DATA...", help="Recordings: .csv, .npz or .parquet files.")],
+    data: Annotated[list[str], typer.Argument(metavar="DATA", help="Recordings: .csv, .npz or .parquet files.")],
     out: Annotated[Path, typer.Option(help="The config to write.")] = Path("config.toml"),
     force: Annotated[bool, typer.Option("--force", help="Write over a config that is there.")] = False,
     ignore: Ignore = None,
@@ -81,28 +81,31 @@ def resume(directory: Folder) -> None:
 def _go(setup: "Setup", note: Note, ended: bool) -> None:
     """The inference, unless it has ended already; its figures, and its answer."""
     from plausim import config
-    from plausim.run import Interrupted
 
     folder = setup.directory
-    if ended:
-        say(f"{folder} has ended already; this is what it found.")
-    else:
-        try:
-            with heard(note):
-                _infer(setup, note)
-        except Interrupted as stopped:
-            note(str(stopped))
-            raise
-        except KeyboardInterrupt:
-            raise Interrupted(f"stopped at once; `plausim resume {folder}` goes on from the last checkpoint.") from None
-        except Exception as error:
-            note(f"error: {error}")
-            raise
-    posterior = config.open_run(folder)
-    figures = folder / config.FIGURES
-    if not (ended and figures.is_file()):
-        _draw(posterior, figures, note)
-    answer(posterior, folder)
+    with stoppable(f"stopped at once; `plausim resume {folder}` goes on from the last checkpoint."):
+        if ended:
+            say(f"{folder} has ended already; this is what it found.")
+        else:
+            _noted(setup, note)
+        posterior = config.open_run(folder)
+        figures = folder / config.FIGURES
+        if not (ended and figures.is_file()):
+            _draw(posterior, figures, note)
+        answer(posterior, folder)
+
+
+def _noted(setup: "Setup", note: Note) -> None:
+    """The inference; why it ended early is in the log."""
+    try:
+        with heard(note):
+            _infer(setup, note)
+    except KeyboardInterrupt as stopped:
+        note(str(stopped))
+        raise
+    except Exception as error:
+        note(f"error: {error}")
+        raise
 
 
 def _infer(setup: "Setup", note: Note) -> None:

@@ -1,7 +1,11 @@
 """What the commands share: how they speak, what they say of mistakes, and how they read what was given."""
 
+import atexit
 import math
+import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +13,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
+STOPPED = 130  # how a shell calls a command that ctrl-C ended
 console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)  # a pipe takes whole lines
 
 
@@ -34,8 +39,32 @@ def told(ignorable: bool = False) -> Iterator[None]:
         say(f"{error}{flag}")
         raise typer.Exit(2) from None
     except KeyboardInterrupt as stopped:
-        say(str(stopped) or "stopped; nothing was begun.")
-        raise typer.Exit(130) from None
+        say(str(stopped) or "stopped.")
+        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # pressed again, it would interrupt the leaving
+        raise typer.Exit(STOPPED) from None
+
+
+@contextmanager
+def stoppable(farewell: str) -> Iterator[None]:
+    """Ctrl-C in here ends the process at once, with a line: what is on disk is whole at any moment.
+
+    An exception would be lost where Python is called from C, as it is while JAX compiles.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        if console.is_terminal:
+            os.write(1, b"\x1b[?25h\n")  # a bar hides the cursor
+        os.write(2, f"plausim: {farewell}\n".encode())
+        os._exit(STOPPED)
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def numbers(option: str, given: list[str] | None) -> dict[str, float]:

@@ -1,5 +1,7 @@
 """Which columns of a recording's file are read, and whether they are what the model has."""
 
+import re
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,19 +23,29 @@ WRITTEN = {  # what `recordings` calls its arguments, as a config has them
     "(rate=...)": "(rate = ... below [[recording]])",
     "(guess=, a state)": "(guess = [...] below [columns], a state)",
     "choose columns": "name others below [columns.sensors]",
+    "gap=seconds": "gap = seconds below [columns]",
+    "(recordings.between)": "(seconds = [from, to] below [[recording]])",
 }
+UNWRAP = re.compile(r'say unwrap=\("(.*)",\)')
 
 
 @contextmanager
 def as_written() -> Iterator[None]:
-    """An error in here advises what to write into the config."""
-    try:
-        yield
-    except ValueError as error:
-        text = str(error)
-        for argument, key in WRITTEN.items():
-            text = text.replace(argument, key)
-        raise ValueError(text) from None
+    """Errors and warnings in here advise what to write into the config."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            yield
+        except ValueError as error:
+            raise ValueError(_as_written(str(error))) from None
+    for warning in said:
+        warnings.warn(_as_written(str(warning.message)), warning.category, stacklevel=3)
+
+
+def _as_written(text: str) -> str:
+    for argument, written in WRITTEN.items():
+        text = text.replace(argument, written)
+    return UNWRAP.sub(r'write unwrap = ["\1"] below [columns]', text)
 
 
 def fitting(columns: schema.Columns, model: Model, problems: Problems) -> bool:

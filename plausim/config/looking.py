@@ -16,6 +16,7 @@ from plausim.recordings.tables import TIMES, listed
 
 from . import guessing, schema
 from .building import read_recording
+from .columns import as_written
 
 
 class Seen(NamedTuple):
@@ -80,7 +81,8 @@ def _read(
         )
         with warnings.catch_warnings(record=True) as said, jax.enable_x64(True):
             warnings.simplefilter("always")
-            found = read_recording(given, columns, model)
+            with as_written():
+                found = read_recording(given, columns, model)
         return found, columns, [str(w.message) for w in said]
     except ValueError as error:
         return None, columns, [str(error)]

@@ -32,7 +32,8 @@ def read_csv(file: Path) -> Columns:
         raise ValueError(f"{file.name} is not a text file in UTF-8 (byte {error.start}); save it as such.") from None
     first = text.partition("\n")[0]
     if not first.strip():
-        raise ValueError(f"{file.name} begins with an empty line; its first line holds the names of the columns.")
+        what = "begins with an empty line" if text.strip() else "is empty"
+        raise ValueError(f"{file.name} {what}; its first line must hold the names of the columns.")
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=first.count))
     names = [name.strip() for name in next(reader)]
     names[0] = names[0].removeprefix("#").strip()  # as np.savetxt writes it
@@ -49,6 +50,10 @@ def read_csv(file: Path) -> Columns:
             )
         rows.append(cells)
         numbered.append(reader.line_num)
+    if rows and len(names) == 1 and len(names[0].split()) == len(rows[0][0].split()) > 1:
+        raise ValueError(
+            f"the columns of {file.name} are divided by spaces; divide them by commas, semicolons or tabs."
+        )
 
     def where(row: int) -> str:
         return f"{file.name}, row {row + 1} (line {numbered[row]})"

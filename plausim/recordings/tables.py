@@ -16,6 +16,7 @@ from jaxtyping import Float
 from .files import FORMATS, Columns
 
 TIMES = ("time", "t")
+LARGEST = 1e100  # nothing measured is larger, and its square is still a number
 Row = Float[np.ndarray, " rows"]
 
 
@@ -125,7 +126,8 @@ def _known(found: Columns, names: list[str]) -> list[str]:
 
 def _numbers(found: Columns, name: str, missing: str) -> Row:
     numbers = found.read(name)
-    for what, bad in (("infinite", np.isinf(numbers)), ("missing", np.isnan(numbers))):
+    beyond = np.abs(numbers) > LARGEST
+    for what, bad in (("infinite", np.isinf(numbers)), (f"beyond {LARGEST:g}", beyond), ("missing", np.isnan(numbers))):
         if bad.any() and (what, missing) != ("missing", "mask"):
             row = int(np.argmax(bad))
             others = f", the first of {bad.sum()} such rows," if bad.sum() > 1 else ""

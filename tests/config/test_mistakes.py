@@ -134,6 +134,10 @@ DATA = {
         spoilt(3, 2, np.inf),
         "swing.csv, row 4 (line 5), column rate: the number is infinite; correct the file",
     ),
+    "huge": (
+        spoilt(3, 2, -1e300),
+        "swing.csv, row 4 (line 5), column rate: the number is beyond 1e+100; correct the file",
+    ),
     "no time": (spoilt(5, 0, np.nan), "swing.csv, row 6 (line 7), column time: the number is missing"),
     "back": (spoilt(5, 0, 0.005), "the time goes back from 0.04 s in row 5 to 0.005 s in row 6"),
     "one row": (lambda rows: rows[:1], "swing.csv has 1 row; a motion takes two at the least"),
@@ -158,6 +162,13 @@ def test_what_is_wrong_with_the_data(place: Path, change: Callable[[Rows], Rows]
 def test_a_recording_that_is_slower_than_the_model_is_a_warning(place: Path) -> None:
     swings.write_csv(place / "swing.csv", swings.read_csv(place / "swing.csv") * [40, 1, 1])
     with pytest.warns(UserWarning, match=r"a row every 0.4 s, the model a step every 0.01 s: only one step in 40"):
+        config.load(place / "swing.toml")
+
+
+def test_warnings_advise_what_to_write_into_the_config(place: Path) -> None:
+    swung = swings.read_csv(place / "swing.csv")
+    swings.write_csv(place / "swing.csv", swung + np.outer(np.arange(len(swung)) > 20, [0, 2 * np.pi, 0]))
+    with pytest.warns(UserWarning, match=r'recorded, write unwrap = \["angle"\] below \[columns\]\.'):
         config.load(place / "swing.toml")
 
 
