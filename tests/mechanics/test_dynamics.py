@@ -1,11 +1,14 @@
 """Accelerations, forces and inertias against MuJoCo's C engine, and against each other, in float64."""
 
+from importlib.resources import files
+
 import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
 
+from plausim.mechanics import ROBOTS, robots
 from plausim.mechanics.contacts import contact_forces
 from plausim.mechanics.dynamics import aba, energy, mass_matrix, momentum, rnea
 from plausim.mechanics.integrators import accelerations, advance
@@ -77,6 +80,15 @@ def test_sensors_are_mujocos(seed, joints):
         if int(engine.compiled.sensor_type[i]) in QUATERNIONS:
             expected[here] *= np.sign(expected[here] @ np.asarray(found[here]))  # both quaternions are one rotation
     assert far(found, expected) < 1e-9
+
+
+def test_the_four_points_of_a_frame():
+    """Its origin and 1 m along each of its axes, which MuJoCo knows as a place and a matrix."""
+    engine = Engine(files(robots).joinpath(ROBOTS["panda-box"]).read_text(), 3)
+    lid, seen = engine.data.site("lid"), observe(engine.model, engine.state, engine.ctrl)
+    origin, axes = lid.xpos, lid.xmat.reshape(3, 3)
+    assert engine.model.sensors[-1].name == "lid_points"
+    np.testing.assert_allclose(seen[-12:].reshape(4, 3), [origin, *(origin + axes.T)], atol=1e-12)
 
 
 def test_momentum_of_what_floats_is_kept():
