@@ -15,7 +15,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from plausim.mechanics import difference, observe, retract
+from plausim.mechanics import difference, observe, retract, start
 from plausim.mechanics.joints import JOINTS
 from plausim.mechanics.sensors import SENSORS
 from plausim.parameters import Parameters, place
@@ -36,10 +36,21 @@ class System(NamedTuple):
     channels: tuple[str, ...]  # names of what is observed
     coordinates: tuple[str, ...]  # names of what a delta holds
     timestep: float  # s
+    sizes: tuple[int, int] | None = None  # of a state and of a control, where recordings are to be checked for them
 
 
 def system(parameters: Parameters) -> System:
-    """A model and its numbers in doubt."""
+    """A model and its numbers in doubt.
+
+    Example:
+        >>> from plausim import choose, parameter, robot, system
+        >>> pendulum = system(choose(robot("double-pendulum"), [parameter("link2.mass", 0.05, 0.5)]))
+        >>> pendulum.channels
+        ('angle1', 'angle2', 'rate1', 'rate2')
+        >>> pendulum.coordinates
+        ('shoulder.position', 'elbow.position', 'shoulder.velocity', 'elbow.velocity')
+
+    """
     model = parameters.model
     kinds = model.joints.kind
     return System(
@@ -59,6 +70,7 @@ def system(parameters: Parameters) -> System:
             for i in range(JOINTS[kind].velocities)
         ),
         timestep=float(model.timestep),
+        sizes=(len(start(model)), len(model.actuators.name)),
     )
 
 

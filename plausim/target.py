@@ -101,6 +101,8 @@ def density(
     low, high = np.asarray(lower, float), np.asarray(upper, float)
     if low.shape != high.shape or not np.all(low < high):
         raise ValueError(f"the limits {low} and {high} are no box; each lower one must be below its upper one.")
+    if names and len(names) != low.size:
+        raise ValueError(f"there are {len(names)} names for {low.size} coordinates; give each one, or none.")
     return Target(
         evaluate=lambda point: Evaluation(logdensity(point), point[:0]),
         names=names or tuple(f"x{i}" for i in range(low.size)),

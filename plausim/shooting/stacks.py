@@ -38,9 +38,13 @@ def stacked(system: "System", recordings: Sequence[Recording], windows: int) -> 
     """Check that the recordings fit the system and each other, and lay them side by side."""
     if not recordings:
         raise ValueError("there is no recording; give at least one.")
+    if windows < 1:
+        raise ValueError(f"{windows} windows were asked for; ask for at least 1.")
     for recording in recordings:
-        _check(system, recording, windows)
-    _same_length(recordings)
+        _fits(system, recording)
+        _divides(recording, windows)
+        _finite(recording)
+    _together(recordings)
     steps = recordings[0].steps // windows
     cut = lambda rows: np.reshape(rows, (windows, steps, rows.shape[1]))  # noqa: E731
     return Stack(
@@ -48,15 +52,15 @@ def stacked(system: "System", recordings: Sequence[Recording], windows: int) -> 
         channels=system.channels,
         starts=np.array([r.states[:-1:steps] for r in recordings]),
         controls=np.array([cut(r.controls) for r in recordings]),
-        observed=np.array([cut(r.observed[1:]) for r in recordings]),
+        observed=np.array([cut(np.where(r.known, r.observed, 0.0)[1:]) for r in recordings]),
         known=np.array([cut(r.known[1:]) for r in recordings]),
         spread=state_spread(system, recordings),
         channel_spread=channel_spread(recordings),
     )
 
 
-def _check(system: "System", recording: Recording, windows: int) -> None:
-    name, steps = recording.name, recording.steps
+def _fits(system: "System", recording: Recording) -> None:
+    name = recording.name
     if recording.channels != system.channels:
         raise ValueError(
             f"{name} has the channels {', '.join(recording.channels)}; the model has {', '.join(system.channels)}."
@@ -66,16 +70,47 @@ def _check(system: "System", recording: Recording, windows: int) -> None:
             f"{name} has a sample every {recording.timestep:g} s, the model a step every {system.timestep:g} s; "
             "make the recording for this model, or set its timestep."
         )
-    if windows < 1 or steps % windows:
+    if system.sizes is None:
+        return
+    found = recording.states.shape[1], recording.controls.shape[1]
+    for what, ours, theirs in zip(("states", "controls"), found, system.sizes, strict=True):
+        if ours != theirs:
+            raise ValueError(f"{name} has {what} of {ours} numbers, the model's have {theirs}; make it for this model.")
+
+
+def _divides(recording: Recording, windows: int) -> None:
+    name, steps = recording.name, recording.steps
+    if steps % windows:
+        trimmed = f"trim it to {steps - steps % windows} steps, or " if windows < steps else ""
         raise ValueError(
-            f"{name} has {steps} steps, which do not divide into {windows} windows; trim it to "
-            f"{steps - steps % max(windows, 1)} steps, or pick a divisor of {steps}."
+            f"{name} has {steps} steps, which do not divide into {windows} windows; {trimmed}pick a divisor of {steps}."
         )
+
+
+def _finite(recording: Recording) -> None:
+    """What is measured are numbers, and so is every state, since any may be a start."""
+    name = recording.name
     if not recording.known[1:].any():
         raise ValueError(f"{name} has no measured sample after its first; there is nothing to compare with.")
+    bad = np.argwhere(recording.known & ~np.isfinite(recording.observed))
+    if len(bad):
+        row, column = bad[0]
+        raise ValueError(
+            f"{name} has {recording.observed[row, column]} in sample {row} of {recording.channels[column]}, which "
+            "counts as measured; mark it as not known."
+        )
+    for what in ("states", "controls"):
+        numbers = getattr(recording, what)
+        bad = np.argwhere(~np.isfinite(numbers))
+        if len(bad):
+            raise ValueError(f"{name} has {numbers[tuple(bad[0])]} in row {bad[0][0]} of its {what}; fill it in.")
 
 
-def _same_length(recordings: Sequence[Recording]) -> None:
+def _together(recordings: Sequence[Recording]) -> None:
+    names = [r.name for r in recordings]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{names.count(name)} recordings are called {name}; give each a name of its own.")
     lengths = {r.name: r.steps for r in recordings}
     if len(set(lengths.values())) > 1:
         shortest = min(lengths.values())

@@ -145,6 +145,8 @@ def _target(
     _one_of("combine", combine, COMBINE)
     _one_of("defect", defect, DEFECTS)
     _one_of("first", first, ("given", "inferred"))
+    if not defect_sigma > 0:
+        raise ValueError(f"defect_sigma is {defect_sigma:g}; give a number above 0, such as 0.01.")
     parameters = system.parameters
     levels = noise_levels(noise, stack.channels, student)
     layout = Layout(
@@ -212,9 +214,7 @@ def shoot(
     return jax.vmap(jax.vmap(window))(measured, steps, (controls, observed, weight))
 
 
-def junctions(
-    system: System, stack: Stack, steps: Starts, ends: Float[Array, "recordings windows state"]
-) -> Junctions:
+def junctions(system: System, stack: Stack, steps: Starts, ends: Float[Array, "recordings windows state"]) -> Junctions:
     """From the end of each window to the start of the next, in units of the states' spread (`eq:likelihood-defect`)."""
     scale, measured = jnp.asarray(stack.spread, steps.dtype), jnp.asarray(stack.starts, steps.dtype)
 
@@ -226,7 +226,8 @@ def junctions(
 
 def first_states(stack: Stack, levels: Noise, steps: Float[Array, "recordings tangent"]) -> Number:
     """The first states are as far from the measured ones as their own noise says: a normal density."""
-    return -0.5 * jnp.sum((steps / jnp.asarray(levels.first(stack), steps.dtype)) ** 2)
+    sd = jnp.asarray(levels.first(stack), steps.dtype)[None]
+    return jnp.sum(-0.5 * (steps / sd) ** 2 - jnp.log(sd) - float(0.5 * np.log(2.0 * np.pi)))
 
 
 def predicted(system: System, stack: Stack, values: Params, scan: Scan) -> Float[Array, "recordings steps channels"]:
