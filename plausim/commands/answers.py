@@ -45,7 +45,12 @@ def models(
 
 def answer(posterior: "Posterior", folder: Path) -> None:
     """The posterior in a table, what it is worth, and the files."""
-    console.print(table(posterior))
+    found = table(posterior)
+    if console.measure(found, options=console.options.update(max_width=10_000)).maximum <= console.width:
+        console.print(found)
+    else:
+        for line in listed(posterior):
+            console.print(line, soft_wrap=True, markup=False)
     for line in (*worth(posterior), *complaints(posterior), *files(folder)):
         console.print(line, soft_wrap=True, markup=False)
 
@@ -60,6 +65,16 @@ def table(posterior: "Posterior") -> Table:
         ends = f"{row['lower limit']:.4g} to {row['upper limit']:.4g}"
         found.add_row(row["parameter"], *(f"{x:.4g}" for x in (*numbers, best[row["parameter"]])), ends, row["unit"])
     return found
+
+
+def listed(posterior: "Posterior") -> Iterator[str]:
+    """What the table says, for a terminal that is too narrow for it."""
+    best = posterior.best()
+    for row in posterior.summary():
+        name = row["parameter"]
+        yield f"{name}: {row['mean']:.4g} \N{PLUS-MINUS SIGN} {row['sd']:.4g} {row['unit']}".rstrip()
+        yield f"  90 % from {row['5 %']:.4g} to {row['95 %']:.4g}, median {row['median']:.4g}, best {best[name]:.4g}"
+        yield f"  limits {row['lower limit']:.4g} to {row['upper limit']:.4g}"
 
 
 def worth(posterior: "Posterior") -> Iterator[str]:

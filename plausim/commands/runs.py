@@ -35,12 +35,23 @@ def init(
         if not out.parent.is_dir():
             raise ValueError(f"there is no folder {out.parent} for {out.name}; make it first: mkdir -p {out.parent}")
         found = starting(model, data, out, ignore or ())
-        out.write_text(found.text)
+        _write(found.text, out)
     print(f"wrote {out}")
     todo = found.todo or _problems(lambda: load(out))
     if todo:
         print("\n".join(["to be filled in, or looked at:", *(f"  - {what}" for what in todo)]))
     print(f"next: look it over, and `plausim run {out}`")
+
+
+def _write(text: str, file: Path) -> None:
+    """Whole or not at all: a config that is there stays till then."""
+    from plausim.results import replacing
+
+    try:
+        with replacing(file) as temporary:
+            temporary.write_text(text)
+    except OSError as error:
+        raise OSError(f"cannot write {file} ({error.strerror or error}); name another file with --out.") from None
 
 
 def _problems(load: Callable[[], object]) -> list[str]:

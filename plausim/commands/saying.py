@@ -36,12 +36,19 @@ def told(ignorable: bool = False) -> Iterator[None]:
         yield
     except (ValueError, OSError, ModuleNotFoundError) as error:
         flag = "\nOn the command line: --ignore GROUP, once for each." if ignorable and "ignore=[" in str(error) else ""
-        say(f"{error}{flag}")
+        say(f"{_in_words(error)}{flag}")
         raise typer.Exit(2) from None
     except KeyboardInterrupt as stopped:
         say(str(stopped) or "stopped.")
         atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # pressed again, it would interrupt the leaving
         raise typer.Exit(STOPPED) from None
+
+
+def _in_words(error: Exception) -> str:
+    """What the system says of a file comes with a number, and not always with the file."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    return str(error)
 
 
 @contextmanager

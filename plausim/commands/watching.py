@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from plausim.run import Progress as Reached
 
 QUIET = 10.0  # s between two lines
+WIDE = 110  # columns of a terminal, from which a bar has room
 NUMBERS = {  # what is shown of an iteration, where the method has it
     "logdensity": "log-likelihood {:,.1f}",
     "gap": "violation {:.1e}",
@@ -31,8 +32,8 @@ def watched(note: Note) -> Iterator[Callable[["Reached"], None]]:
     if not console.is_terminal:
         yield lambda reached: lines.tell(reached, clock.left(reached), aloud=True)
         return
-    columns = [TextColumn("{task.description}"), BarColumn(20), TextColumn("{task.fields[said]}")]
-    with Progress(*columns, console=console) as bar:
+    shown = [TextColumn("{task.description}"), *[BarColumn(20)] * (console.width >= WIDE)]
+    with Progress(*shown, TextColumn("{task.fields[said]}"), console=console) as bar:
         task = bar.add_task("compiling", said="")
 
         def tell(reached: "Reached") -> None:
@@ -40,8 +41,9 @@ def watched(note: Note) -> Iterator[Callable[["Reached"], None]]:
             lines.tell(reached, left, aloud=False)
             if reached.info:
                 done = f"{reached.method} {reached.iteration:,}/{reached.iterations:,}"
-                bar.update(task, description=done, total=reached.iterations, completed=reached.iteration,
-                           said=f"{numbers(reached)}  {remaining(left)}")  # fmt: skip
+                room = console.width - len(done) - 1 - 21 * (console.width >= WIDE)
+                said = fitting([remaining(left), *numbers(reached)], room)
+                bar.update(task, description=done, total=reached.iterations, completed=reached.iteration, said=said)
 
         yield tell
 
@@ -74,8 +76,8 @@ class Lines:
         done = reached.iteration >= reached.iterations
         if reached.info and (done or time.perf_counter() - self.last > QUIET):
             self.last = time.perf_counter()
-            said = f"iteration {reached.iteration:,} of {reached.iterations:,}: {numbers(reached)}"
-            self.say(f"{said}  {remaining(left)}".rstrip(), aloud)
+            said = "  ".join([*numbers(reached), remaining(left)]).rstrip()
+            self.say(f"iteration {reached.iteration:,} of {reached.iterations:,}: {said}", aloud)
 
     def say(self, line: str, aloud: bool) -> None:
         self.note(line)
@@ -83,8 +85,17 @@ class Lines:
             say(line)
 
 
-def numbers(reached: "Reached") -> str:
-    return "  ".join(text.format(reached.info[name]) for name, text in NUMBERS.items() if name in reached.info)
+def numbers(reached: "Reached") -> list[str]:
+    return [text.format(reached.info[name]) for name, text in NUMBERS.items() if name in reached.info]
+
+
+def fitting(parts: Sequence[str], room: int) -> str:
+    """Of these as many as there is room for, the first ones first."""
+    line = ""
+    for part in filter(None, parts):
+        longer = f"{line}  {part}" if line else part
+        line = longer if len(longer) <= room else line
+    return line
 
 
 def remaining(seconds: float | None) -> str:

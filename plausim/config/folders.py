@@ -153,8 +153,14 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, str], dict[str, str]]
 def reopen(directory: str | os.PathLike) -> Setup:
     """The setup of a run that was begun, from its folder; files that have changed since are refused."""
     folder = Path(directory)
-    written, hashes, _ = _read(folder)
-    config = parse(written, str(folder / RESOLVED))
+    written, hashes, versions = _read(folder)
+    try:
+        config = parse(written, str(folder / RESOLVED))
+    except ValueError as error:
+        raise ValueError(
+            f"{error}\nThe run is of plausim {versions.get('plausim')}, this is {__version__}. `plausim run CONFIG "
+            "--out DIR` starts anew in another folder; nothing was touched in this one."
+        ) from None
     config = config.model_copy(update={"output": config.output.model_copy(update={"directory": str(folder)})})
     setup = build(config, str(folder / RESOLVED))
     changed = [what for what in hashes if setup.hashes.get(what) != hashes[what]]
@@ -211,7 +217,8 @@ def reached(folder: Path) -> int | None:
 def _parameters(folder: Path) -> Parameters:
     """The model of a run, and which of its numbers were in doubt."""
     written, hashes, _ = _read(folder)
-    config, problems = parse(written, str(folder / RESOLVED)), Problems()
+    asked = {name: part for name, part in written.items() if name != "sampler"}  # a simulator is the same by any method
+    config, problems = parse(asked, str(folder / RESOLVED)), Problems()
     model = read_model(config.model, problems)
     chosen = choose_all(config, model, problems) if model is not None else None
     if "model" in hashes and chosen is not None and digest(config.model.file) != hashes["model"]:

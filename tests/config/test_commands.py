@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 from plausim import checkpoints, config, results
 from plausim import run as running
 from plausim.cli import app
+from plausim.commands import watching
 
 from . import swings
 
@@ -77,6 +78,18 @@ def test_show_prints_the_same_again(finished: tuple[Path, str]) -> None:
     place, output = finished
     shown = plausim("show", place / "runs" / "swing")
     assert shown in output and "misfit of whole simulations (rms): angle 0.0" in shown
+
+
+def test_a_narrow_terminal_loses_nothing(finished: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("plausim.commands.answers.console.width", 60)
+    place, output = finished
+    shown = plausim("show", place / "runs" / "swing")
+    (row,) = re.findall(r"^rod\.mass +(.*) kg *$", output, re.MULTILINE)
+    assert "rod.mass: " in shown and all(number in shown for number in row.split())
+    info = {"logdensity": 3916.2, "gap": 7.4e-7, "bandwidth": 0.02, "lost": 0.0}
+    said = watching.numbers(running.Progress("csvgd", 1, 2, info, 0.0, None))
+    assert watching.fitting(["0:12 left", *said], 40) == "0:12 left  log-likelihood 3,916.2  lost 0"
+    assert watching.fitting(said, 5) == ""
 
 
 def test_a_run_that_has_ended_is_not_run_again(ended: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +151,7 @@ SPOILT = {
     ),
     "format": (another("format", 0), "resume", "format 0, where this plausim has 1): it is of another version"),
     "half of resolved.json": (cut_to(1000, "resolved.json"), "resume", "resolved.json cannot be read"),
-    "config of another version": (another("config", {"robot": 1}), "resume", "robot: there is no such key"),
+    "config of another version": (another("config", {"robot": 1}), "resume", "starts anew in another folder"),
     "half of the result": (cut_to(1000, "posterior.nc"), "show", "posterior.nc cannot be read"),
     "empty result": (cut_to(0, "posterior.nc"), "show", "posterior.nc cannot be read"),
     "no result": (

@@ -1,5 +1,7 @@
 """What `plausim init` writes: it loads, says what it guessed, and runs where the columns match."""
 
+import errno
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -8,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from plausim import config, mechanics, recordings
+from plausim import config, mechanics, recordings, results
 from plausim.cli import app
 from plausim.config import guessing
 from plausim.config.reading import parse
@@ -118,14 +120,23 @@ def test_all_that_is_commented_out_may_be_taken_in(place: Path) -> None:
     assert "gravity.z" in everything.parameters and everything.likelihood.student == 4.0
 
 
-def test_nothing_is_written_over(place: Path) -> None:
+def test_nothing_is_written_over(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = str(place / "rod.xml"), str(place / "swing.csv")
     init(place, *arguments)
     (place / "new.toml").write_text("mine")
     assert "is there already; name another file with --out, or write over it" in init(place, *arguments, code=2)
     assert (place / "new.toml").read_text() == "mine"
+    with monkeypatch.context() as patch:
+        patch.setattr(results.os, "fsync", full)
+        error = init(place, *arguments, "--force", code=2)
+    assert f"cannot write {place / 'new.toml'} (No space left on device); name another file" in error
+    assert (place / "new.toml").read_text() == "mine" and not list(place.glob(".*"))
     init(place, *arguments, "--force")
     assert config.load(place / "new.toml")
+
+
+def full(*_: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def test_what_no_config_can_be_made_of(place: Path) -> None:
