@@ -24,15 +24,16 @@ def tutorial(page: str, first: str, after: str) -> str:
 PROGRAMS = {
     "README": blocks("python")[0],
     "fuse": tutorial("fuse.md", "### One simulation", "### explain"),
+    "models": tutorial("models.md", "## In Python", "## Models that come along"),
     "metrics": tutorial("metrics.md", "## Example", "## KNN-KL"),
 }
 
 
 @pytest.mark.parametrize("code", PROGRAMS.values(), ids=PROGRAMS.keys())
-def test_python_prints_what_its_comments_say(code: str) -> None:
+def test_python_prints_what_its_comments_say(code: str, tmp_path: Path) -> None:
     promised = re.findall(r"^print\(.*\)  # (.*)$", code, re.MULTILINE)
     assert promised
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert run.stdout.splitlines() == promised
 

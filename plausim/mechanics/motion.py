@@ -15,7 +15,14 @@ from .model import Model, on_device
 
 
 def start(model: Model) -> Float[np.ndarray, " state"]:
-    """The state in which the file draws the robot, at rest."""
+    """The state in which the file draws the robot, at rest: positions, then velocities.
+
+    Example:
+        >>> from plausim import mechanics
+        >>> print(mechanics.start(mechanics.robot("cartpole")))  # the cart's place, the pole's angle; both speeds
+        [0. 0. 0. 0.]
+
+    """
     positions = []
     for i, kind in enumerate(model.joints.kind):
         own = np.array(JOINTS[kind].rest)

@@ -34,7 +34,7 @@ LIMIT_DISSIPATION = 1.0  # s/rad or s/m
 
 
 def load(path: str | os.PathLike, ignore: Sequence[str] = ()) -> Model:
-    """Read a robot from an MJCF or URDF file.
+    """Read a robot from an MJCF (.xml) or URDF file.
 
     What the file holds that is not simulated (tendons, equality constraints, ...) is an error that lists it all, with
     the groups that `ignore` may name to drop it.
@@ -47,7 +47,15 @@ def load(path: str | os.PathLike, ignore: Sequence[str] = ()) -> Model:
 
 
 def parse(text: str, ignore: Sequence[str] = ()) -> Model:
-    """Read a robot from the text of an MJCF or URDF file."""
+    """Read a robot from the text of an MJCF or URDF file.
+
+    Example:
+        >>> from plausim import mechanics
+        >>> body = '<body><joint name="pivot"/><geom name="bob" size="0.1" pos="0 0 -1"/></body>'
+        >>> mechanics.parse(f"<mujoco><worldbody>{body}</worldbody></mujoco>")
+        Model(1 bodies, 1 joints, 0 actuators, 0 sites, 0 geoms)
+
+    """
     return _model(lambda: mujoco.MjSpec.from_string(text), ignore, "the model", text)
 
 

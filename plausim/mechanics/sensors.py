@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from . import rotations
@@ -16,7 +17,7 @@ from .dynamics import falling
 from .integrators import State, accelerations
 from .joints import parts, sizes
 from .kinematics import BodyMotion, Dof, Frame, Position, attached, frames, motion, still, velocity_at
-from .model import WORLD, Model
+from .model import WORLD, Model, on_device
 from .spatial import Motion, Vector
 
 Numbers = Float[Array, " numbers"]
@@ -40,9 +41,22 @@ class Kind(NamedTuple):
     read: Callable[[Seen, int], Numbers]
 
 
-def observe(model: Model, state: State, ctrl: Control) -> Numbers:
-    """What the model's sensors show, one after the other."""
-    count, _ = sizes(model.joints.kind)
+def observe(
+    model: Model, state: State | Float[np.ndarray, " state"], ctrl: Control | Float[np.ndarray, " nu"]
+) -> Numbers:
+    """What the model's sensors show, one after the other.
+
+    Example:
+        >>> from plausim import mechanics
+        >>> model = mechanics.robot("double-pendulum")
+        >>> [sensor.name for sensor in model.sensors]
+        ['angle1', 'angle2', 'rate1', 'rate2']
+        >>> print(mechanics.observe(model, mechanics.start(model), np.zeros(0)))
+        [0. 0. 0. 0.]
+
+    """
+    state, ctrl = jnp.asarray(state), jnp.asarray(ctrl)
+    model, (count, _) = on_device(model, state.dtype), sizes(model.joints.kind)
     q, qd = state[:count], state[count:]
     seen = Seen(model, q, qd, frames(model, q), motion(model, q, qd), lambda: _accelerations(model, q, qd, ctrl))
     numbers = [SENSORS[s.kind].read(seen, s.element) for s in model.sensors]

@@ -42,7 +42,7 @@ def draw_motion(time: Float[np.ndarray, " steps"], curves: Sequence[Curve], skel
     figure.suptitle(title, x=0.01, ha="left", fontsize=12)
     left, right = figure.subfigures(1, 2, squeeze=False, width_ratios=(1.5, 1))[0]
     if units:
-        draw_curves(left.subplots(len(units), 1, sharex=True, squeeze=False)[:, 0], units, time, curves)
+        draw_curves(list(left.subplots(len(units), 1, sharex=True, squeeze=False)[:, 0]), units, time, curves)
     draw_skeleton(right.subplots(), time, skeleton)
     return figure
 

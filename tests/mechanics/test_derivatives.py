@@ -56,7 +56,7 @@ SHAPES = {
 }  # fmt: skip
 PLACES = {  # each of them sinks into the floor, and some into each other
     "sphere": 'pos="0 0 0.095"', "capsule": 'pos="0.19 0.02 0.08" euler="1.5 0.1 0"',
-    "box": 'pos="2 0 0.02" euler="0.15 0.1 0.3"', "cylinder": 'pos="0 2 -0.05" euler="0.7 0.2 0"',
+    "box": 'pos="2 0 0" euler="0.15 0.1 0.3"', "cylinder": 'pos="0 2 -0.05" euler="0.7 0.2 0"',
 }  # fmt: skip
 CAPSULES = """<body name="one" pos="-2 0 0.08" euler="1.5 0 0.2"><freejoint/>
 <geom name="one" type="capsule" size="0.1 0.2"/></body>
