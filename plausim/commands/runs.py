@@ -1,6 +1,6 @@
 """`plausim init`, `run` and `resume`: from a model and a recording to a posterior in a folder."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -102,7 +102,7 @@ def _go(setup: "Setup", note: Note, ended: bool) -> None:
         posterior = config.open_run(folder)
         figures = folder / config.FIGURES
         if not (ended and figures.is_file()):
-            _draw(posterior, figures, note)
+            _draw(posterior, setup.units, figures, note)
         answer(posterior, folder)
 
 
@@ -135,13 +135,13 @@ def _infer(setup: "Setup", note: Note) -> None:
     note("the result is written")
 
 
-def _draw(posterior: "Posterior", file: Path, note: Note) -> None:
+def _draw(posterior: "Posterior", units: Mapping[str, str], file: Path, note: Note) -> None:
     """A figure that cannot be drawn is no reason to lose the answer: it is said."""
     from plausim.report.run import draw_run
     from plausim.results import replacing
 
     try:
-        sheet = draw_run(posterior)
+        sheet = draw_run(posterior, units)
         with replacing(file) as temporary:
             sheet.savefig(temporary, format="png")
     except (OSError, ValueError) as error:

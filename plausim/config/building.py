@@ -15,6 +15,7 @@ from plausim.mechanics.model import Model
 from plausim.parameters import Parameters, Values, choose, impossible, margins, parameter
 from plausim.paths import changed, find, paths
 from plausim.recordings import Recording, channels
+from plausim.recordings.record import units
 from plausim.samplers import SAMPLERS, Method
 from plausim.shooting import Range, multiple, single
 from plausim.systems import system
@@ -38,6 +39,7 @@ class Setup:
     directory: Path
     config: schema.Config  # with whole paths
     hashes: dict[str, str]  # of the files that it depends on
+    units: dict[str, str]  # of the model's channels
 
 
 def absolute(config: schema.Config, file: Path) -> schema.Config:
@@ -85,7 +87,7 @@ def build(config: schema.Config, where: str) -> Setup:
     method = SAMPLERS[s.method](**s.settings)
     return Setup(
         target, method, s.particles, s.iterations, s.draws, s.seed, Path(str(config.output.directory)), config,
-        hashes(config),
+        hashes(config), dict(zip(channels(model), units(model), strict=True)),
     )  # fmt: skip
 
 

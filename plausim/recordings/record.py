@@ -61,6 +61,23 @@ def channels(model: Model) -> tuple[str, ...]:
     return tuple(found)
 
 
+def units(model: Model) -> tuple[str, ...]:
+    """Of the channels, in their order.
+
+    Example:
+        >>> from plausim import mechanics
+        >>> units(mechanics.robot("double-pendulum"))
+        ('rad', 'rad', 'rad/s', 'rad/s')
+
+    """
+    found = []
+    for sensor, own in blocks(model):
+        choices = SENSORS[sensor.kind].units.split(", ")  # of a joint: that of a hinge, that of a slide
+        slide = len(choices) > 1 and model.joints.kind[sensor.element] == "slide"
+        found += [choices[slide]] * (own.stop - own.start)
+    return tuple(found)
+
+
 def blocks(model: Model) -> list[tuple[Sensor, slice]]:
     """Which channels each sensor has."""
     ends = np.cumsum([0, *(SENSORS[sensor.kind].count for sensor in model.sensors)]).tolist()

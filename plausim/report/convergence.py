@@ -26,9 +26,9 @@ def draw_convergence(series: Sequence[Series], along: str = "iteration") -> Figu
     """Panels and methods come in the order in which they are first named."""
     methods = list(dict.fromkeys(s.method for s in series))
     numbers = list(dict.fromkeys(s.number for s in series))
-    columns = len(numbers) if len(numbers) < 4 else (len(numbers) + 1) // 2 if len(numbers) <= 6 else 4
+    columns = len(numbers) if len(numbers) <= 4 else 3 if len(numbers) <= 6 else 4
     rows = -(-len(numbers) // columns)
-    figure = Figure(figsize=(max(3.6 * columns, 5.0), 2.5 * rows + 0.7), layout="constrained")
+    figure = Figure(figsize=(max(3.4 * columns, 5.0), 2.5 * rows + 0.5 * (len(methods) > 1)), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     for number, axes in zip(numbers, panels, strict=False):
         shown = [s for s in series if s.number == number]

@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from scipy.ndimage import gaussian_filter1d
 
-from plausim.report.style import BLUE, VERMILION, calm, few_ticks, label
+from plausim.report.style import BLUE, ORANGE, calm, few_ticks, label
 
 COLUMNS, BINS = 400, 160  # of the shade
+LINE = 1.5  # points: the recording must show on dark shades and on none
 AIR = 0.35  # above and below the recording, in heights of it
 SOFT = 1.5  # bins, by which the shade is softened, so that a hundred trajectories look like a density
 SHADE = PowerNorm(0.5, 0.0, 0.2)  # the share of trajectories in one bin; few must stay visible beside many
@@ -36,7 +37,7 @@ def draw_density(
     """
     line = recording if known is None else np.where(known, recording, np.nan)
     rows, columns = recording.shape[1], len(predicted)
-    width, height = (7.5, 2.0) if columns == 1 else (max(2.4, 11.0 / columns), 1.8)
+    width, height = (7.5, 2.0) if columns == 1 else (max(2.4, 7.0 / columns), 1.5)
     figure = Figure(figsize=(width * columns + 1.1, height * rows + 0.8), layout="constrained")
     panels = figure.subplots(rows, columns, sharex=True, sharey="row", squeeze=False)
     for column, (method, trajectories) in enumerate(predicted.items()):
@@ -49,7 +50,7 @@ def draw_density(
     bar = figure.colorbar(ScalarMappable(SHADE, PALETTE), ax=panels, pad=0.015, aspect=30, fraction=0.04, extend="max")
     bar.set_label("trajectories per bin", fontsize=9)
     bar.set_ticks([0, 0.01, 0.05, 0.1, 0.2], labels=["0", "1 %", "5 %", "10 %", "20 %"], fontsize=8)
-    handle = Line2D([], [], color=VERMILION, lw=1.1, label="recording")
+    handle = Line2D([], [], color=ORANGE, lw=LINE, label="recording")
     figure.legend(handles=[handle], loc="outside upper right", frameon=False, fontsize=9)
     return figure
 
@@ -67,7 +68,7 @@ def draw_channel(
     extent = (time[0] - half, time[-1] + half, edges[0], edges[-1])
     soft = gaussian_filter1d(shade, SOFT, axis=1, mode="constant").T
     axes.imshow(soft, PALETTE, SHADE, aspect="auto", origin="lower", extent=extent, interpolation="bilinear")
-    axes.plot(time, recording, color=VERMILION, lw=1.1)
+    axes.plot(time, recording, color=ORANGE, lw=LINE)
     if beyond >= 0.005:
         text = f"{100 * beyond:.0f} % beyond the view"
         axes.text(0.99, 0.97, text, ha="right", va="top", transform=axes.transAxes, fontsize=8, color="#444444")

@@ -12,6 +12,7 @@ from matplotlib.patches import Ellipse
 
 from plausim.report.style import BLUE, GREY, ORANGE, calm, few_ticks, label, reach, short
 
+FEW = 3  # truths that are lines across a marginal
 CROWD = 3000  # samples from which dots would hide each other
 WIDE_VIEW = 0.2  # of the limits: where samples fill less of them, the view is theirs
 
@@ -53,6 +54,8 @@ def draw_pairs(
     views = [view(samples[:, i], bounds[i], pick(aims, [i])) for i in range(count)]
     for i in range(count):
         draw_marginal(panels[i, i], samples[:, i], views[i], *(pick(x, [i]) for x in (truth, prior)))
+        if normal is not None:
+            draw_curve(panels[i, i], views[i], normal.mean[i], np.sqrt(normal.covariance[i, i]))
         mark_limits(panels[i, i], bounds[i], None, size)
         for j in range(i):
             axes = panels[i, j]
@@ -63,7 +66,9 @@ def draw_pairs(
             axes.set_xlim(views[j])
             axes.set_ylim(views[i])
     name_edges(panels, [label(*pair, " " if count < 4 else "\n") for pair in zip(names, units, strict=True)], size)
-    explain(figure, count, truth, prior, normal, limits)
+    seen = [low <= end <= high for ends, (low, high) in zip(limits if limits is not None else [], views, strict=False)
+            for end in ends]  # fmt: skip
+    explain(figure, count, truth, prior, normal, any(seen))
     if title:
         figure.suptitle(title, fontsize=size + 2, x=0.02, ha="left")
     return figure
@@ -110,11 +115,17 @@ def draw_marginal(
     bins = min(len(np.histogram_bin_edges(samples, "auto")) - 1, 60)
     low, high = reach(samples, 0.0) if np.ptp(samples) else reach(np.array(shown), -0.48)  # all the same: a thin bar
     axes.stairs(*density(samples, np.linspace(low, high, bins + 1)), color=BLUE, alpha=0.75, fill=True)
-    for value in [] if truth is None else truth[:, 0]:
-        axes.axvline(value, color=ORANGE, lw=1.6)
+    values = np.zeros(0) if truth is None else truth[:, 0]
+    height = 1.0 if len(values) <= FEW else 0.12  # many lines across the panel would hide it
+    axes.vlines(values, 0.0, height, color=ORANGE, lw=1.6, transform=axes.get_xaxis_transform())
     axes.set_xlim(shown)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
+
+
+def draw_curve(axes: Axes, shown: tuple[float, float], mean: float, sd: float) -> None:
+    at = np.linspace(*shown, 200)
+    axes.plot(at, np.exp(-0.5 * ((at - mean) / sd) ** 2) / (sd * np.sqrt(2.0 * np.pi)), color=ORANGE, lw=1.3)
 
 
 def density(
@@ -158,7 +169,7 @@ def mark_limits(
     for value in () if up is None else up:
         axes.axhline(value, color="black", lw=0.8, ls=(0, (2, 2)))
     if across is not None and up is None:
-        axes.set_title(f"{short(across[0])} to {short(across[1])}", fontsize=size - 1, color="#555555", pad=3)
+        axes.set_title(f"limits {short(across[0])} to {short(across[1])}", fontsize=size - 1, color="#555555", pad=3)
 
 
 def name_edges(panels: np.ndarray, labels: list[str], size: float) -> None:
@@ -182,7 +193,7 @@ def explain(
     truth: Points | None,
     prior: Points | None,
     normal: Normal | None,
-    limits: Float[np.ndarray, "parameters 2"] | None,
+    limits: bool,
 ) -> None:
     """The legend, in the corner where there are no panels."""
     handles = [Line2D([], [], ls="", marker="o", ms=5, color=BLUE, label="posterior")]
@@ -192,7 +203,7 @@ def explain(
         handles.append(Line2D([], [], ls="", marker="*", ms=9, color=ORANGE, mec="black", mew=0.6, label="truth"))
     if normal is not None:
         handles.append(Line2D([], [], color=ORANGE, label="true density, 1 and 2 sd"))
-    if limits is not None:
-        handles.append(Line2D([], [], color="black", lw=0.8, ls=(0, (2, 2)), label="limits, in numbers above"))
+    if limits:
+        handles.append(Line2D([], [], color="black", lw=0.8, ls=(0, (2, 2)), label="limits"))
     place = "upper right" if count > 1 else "outside lower center"
     figure.legend(handles=handles, loc=place, frameon=False, fontsize=9 if count < 4 else 10)

@@ -1,5 +1,8 @@
 """All figures of a run, out of its posterior."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
@@ -24,13 +27,13 @@ NUMBERS = {  # of each iteration, what is drawn
 }
 
 
-def draw_run(posterior: Posterior) -> Figure:
+def draw_run(posterior: Posterior, channel_units: Mapping[str, str] = MappingProxyType({})) -> Figure:
     """A sheet: pairs, predictions over each recording, the numbers of the iterations, the parameters on the way."""
     pictures = {"What the parameters may be": pairs(posterior)}
     seen = posterior.predictions
     if seen is not None:
         for i, name in enumerate(seen.recordings[:MOST_RECORDINGS]):
-            pictures[f"Predicted motion: {name}"] = prediction(seen, i)
+            pictures[f"Predicted motion: {name}"] = prediction(seen, i, channel_units)
     pictures["Over the iterations"] = convergence(posterior)
     pictures["Parameters on their way: mean and range"] = trail(posterior)
     return draw_sheet(list(pictures.values()), list(pictures))
@@ -47,7 +50,7 @@ def pairs(posterior: Posterior) -> Figure:
     )
 
 
-def prediction(seen: Predictions, recording: int) -> Figure:
+def prediction(seen: Predictions, recording: int, channel_units: Mapping[str, str]) -> Figure:
     """Channels that were measured."""
     shown = [c for c in range(len(seen.channels)) if seen.known[recording, :, c].any()][:MOST_CHANNELS]
     return draw_density(
@@ -55,7 +58,7 @@ def prediction(seen: Predictions, recording: int) -> Figure:
         {"": seen.predicted[:, recording][..., shown]},
         seen.observed[recording][:, shown],
         [seen.channels[c] for c in shown],
-        [""] * len(shown),
+        [channel_units.get(seen.channels[c], "") for c in shown],
         seen.known[recording][:, shown],
     )
 

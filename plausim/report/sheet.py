@@ -8,35 +8,50 @@ import matplotlib.image
 import numpy as np
 from matplotlib.figure import Figure
 
-WIDTH, MARGIN, CAPTION = 8.0, 0.25, 0.3  # of a column, around each picture, and above it, in inches
+PAGE, MARGIN, CAPTION = 16.0, 0.25, 0.3  # of the page, around each picture, and above it, in inches
+SMALLEST = 0.65  # of its size: what would be smaller beside others comes into a row of its own
 DPI = 120
 
 
-def draw_sheet(pictures: Sequence[Figure | Path], captions: Sequence[str] = (), columns: int = 2) -> Figure:
-    """Drawn figures and PNG files. Each goes where the page is shortest so far; small ones are not blown up."""
+def draw_sheet(pictures: Sequence[Figure | Path], captions: Sequence[str] = ()) -> Figure:
+    """Drawn figures and PNG files in rows, from left to right. A row that is too wide is made smaller as a whole."""
     if not pictures:
         raise ValueError("there are no pictures for the sheet; draw at least one.")
     images = [pixels(picture) for picture in pictures]
-    columns = min(columns, len(images))
     head = CAPTION if captions else 0.0
-    filled = [MARGIN] * columns
-    places = []
-    for image in images:
-        column = int(np.argmin(filled))
-        size = min(WIDTH, image.shape[1] / DPI)
-        height = size * image.shape[0] / image.shape[1]
-        places.append((MARGIN + column * (WIDTH + MARGIN), filled[column] + head, size, height))
-        filled[column] += head + height + MARGIN
-    page = columns * (WIDTH + MARGIN) + MARGIN, max(filled)
-    sheet = Figure(figsize=page, dpi=DPI)
-    for i, (image, (left, top, width, height)) in enumerate(zip(images, places, strict=True)):
-        box = (left / page[0], 1 - (top + height) / page[1], width / page[0], height / page[1])
+    boxes, top, right = [], MARGIN, 0.0
+    for row in rows([image.shape[1] / DPI for image in images]):
+        scale, left = scale_of([images[i].shape[1] / DPI for i in row]) / DPI, MARGIN
+        for i in row:
+            height, width = scale * images[i].shape[0], scale * images[i].shape[1]
+            boxes.append((left, top + head, width, height))
+            left += width + MARGIN
+        top, right = max(y + height for _, y, _, height in boxes) + MARGIN, max(right, left)
+    sheet = Figure(figsize=(right, top), dpi=DPI)
+    for i, (image, (left, above, width, height)) in enumerate(zip(images, boxes, strict=True)):
+        box = (left / right, 1 - (above + height) / top, width / right, height / top)
         axes = sheet.add_axes(box)
         axes.imshow(image, interpolation="antialiased", aspect="auto")
         axes.set_axis_off()
         if i < len(captions):
-            sheet.text(box[0], 1 - (top - 0.08) / page[1], captions[i], fontsize=12, va="bottom")
+            sheet.text(box[0], 1 - (above - 0.08) / top, captions[i], fontsize=12, va="bottom")
     return sheet
+
+
+def rows(widths: Sequence[float]) -> list[list[int]]:
+    """Which pictures stand side by side."""
+    found: list[list[int]] = []
+    for i in range(len(widths)):
+        if found and scale_of([widths[j] for j in (*found[-1], i)]) >= SMALLEST:
+            found[-1].append(i)
+        else:
+            found.append([i])
+    return found
+
+
+def scale_of(widths: Sequence[float]) -> float:
+    """What makes them fit side by side; small ones are not blown up."""
+    return min(1.0, (PAGE - MARGIN * (len(widths) + 1)) / sum(widths))
 
 
 def pixels(picture: Figure | Path) -> np.ndarray:

@@ -133,11 +133,11 @@ def outcome(posterior: Posterior, lengths: Lengths, history: dict[str, Float[np.
     ]
     pages = {
         "posterior": pair_plot(posterior, lengths),
+        "trajectories": prediction(posterior, lengths),
         "metrics": draw_convergence([Series("SVGD", name, np.array(posterior.stages), row) for name, row in
                                      history.items()]),
-        "trajectories": prediction(posterior, lengths),
     }  # fmt: skip
-    sheet = draw_sheet(list(pages.values()), ["Link lengths", "Metrics over the run", "Predicted motion"])
+    sheet = draw_sheet(list(pages.values()), ["Link lengths", "Predicted motion", "Metrics over the run"])
     return Outcome("synthetic-pendulum", numbers, {"figures": sheet, **pages})
 
 

@@ -88,7 +88,7 @@ def test_a_narrow_terminal_loses_nothing(finished: tuple[Path, str], monkeypatch
     assert "rod.mass: " in shown and all(number in shown for number in row.split())
     info = {"logdensity": 3916.2, "gap": 7.4e-7, "bandwidth": 0.02, "lost": 0.0}
     said = watching.numbers(running.Progress("csvgd", 1, 2, info, 0.0, None))
-    assert watching.fitting(["0:12 left", *said], 40) == "0:12 left  log-likelihood 3,916.2  lost 0"
+    assert watching.fitting(["0:12 left", *said], 41) == "0:12 left  log-likelihood 3,916.2  lost 0"
     assert watching.fitting(said, 5) == ""
 
 

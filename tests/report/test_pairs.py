@@ -57,7 +57,9 @@ def test_views_span_the_limits_or_the_samples() -> None:
     assert (
         view(np.array([0.4, 0.5]), np.array([0.0, 1.0]), np.array([[0.9]]))[0] < 0
     )  # the truth is far: so wide a view
-    assert [panels[i, i].get_title() for i in range(3)] == ["0 to 1", "\N{MINUS SIGN}5 to 5", "0 to 1,000"]
+    assert [panels[i, i].get_title() for i in range(3)] == [
+        "limits 0 to 1", "limits \N{MINUS SIGN}5 to 5", "limits 0 to 1,000"
+    ]  # fmt: skip
 
 
 def test_limits_truth_and_prior_are_drawn_if_given() -> None:
