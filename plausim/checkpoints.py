@@ -43,14 +43,13 @@ def load(folder: str | os.PathLike, fingerprint: dict[str, Any], like: Any) -> C
     if not file.exists():
         return None
     try:
-        with open(file, "rb") as opened, np.load(opened, allow_pickle=False) as arrays:
-            header = json.loads(str(arrays["header"]))
-            contents = {name: arrays[name] for name in arrays.files if name != "header"}
+        header, contents = _opened(file)
     except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise ValueError(f"{file} is no checkpoint ({error}); delete it to start this run anew.") from None
     _same(file, header, fingerprint)
     leaves, structure = jax.tree.flatten(like)
-    if sum(name.startswith("state/") for name in contents) != len(leaves):
+    shapes = {name: array.shape for name, array in contents.items() if name.startswith("state/")}
+    if shapes != {f"state/{i}": np.shape(leaf) for i, leaf in enumerate(leaves)}:
         raise ValueError(f"{file} holds another sampler's state; delete it to start this run anew.")
     kept = [_restored(contents[f"state/{i}"], leaf) for i, leaf in enumerate(leaves)]
     part = lambda kind: {k.removeprefix(kind): v for k, v in contents.items() if k.startswith(kind)}  # noqa: E731
@@ -58,6 +57,16 @@ def load(folder: str | os.PathLike, fingerprint: dict[str, Any], like: Any) -> C
     return Checkpoint(
         header["iteration"], jax.tree.unflatten(structure, kept), part("history/"), trail, header["seconds"]
     )
+
+
+def _opened(file: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What is in it: all of it is read, so that each checksum is looked at."""
+    with open(file, "rb") as opened, np.lib.npyio.NpzFile(opened, allow_pickle=False) as arrays:
+        contents = {name: arrays[name] for name in arrays.files}
+    header = json.loads(str(contents.pop("header")))
+    if header.get("format") == FORMAT and not {"iteration", "seconds", "run"} <= header.keys():
+        raise ValueError("its header is not whole")
+    return header, contents
 
 
 def _restored(array: np.ndarray, like: Any) -> Any:

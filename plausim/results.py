@@ -45,7 +45,7 @@ class Posterior:
     logdensity: Float[np.ndarray, " draws"]
     gaps: Float[np.ndarray, " draws"]  # the largest of each draw, where there are constraints
     history: dict[str, np.ndarray]  # a number for each iteration
-    trail: Float[np.ndarray, "stages draws parameters"]  # the parameters on the way
+    trail: Float[np.ndarray, "stages particles parameters"]  # the parameters on the way
     stages: tuple[int, ...]  # the iterations of the trail
     predictions: Predictions | None
     attributes: dict[str, Any] = field(default_factory=dict)  # sampler, settings, seed, versions, seconds
@@ -102,7 +102,7 @@ def as_tree(posterior: Posterior) -> "xarray.DataTree":
             draws),
         "history": xarray.Dataset({name: ("iteration", numbers) for name, numbers in posterior.history.items()}),
         "trail": xarray.Dataset(
-            {"values": (("stage", "draw", "parameter"), posterior.trail)},
+            {"values": (("stage", "particle", "parameter"), posterior.trail)},
             {"stage": list(posterior.stages), "parameter": list(posterior.names)}),
     }  # fmt: skip
     seen = posterior.predictions

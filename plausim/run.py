@@ -120,8 +120,8 @@ def _gaps(target: Target) -> bool:
 
 
 def _check(target: Target, method: Method, particles: int, iterations: int, draws: int | None) -> None:
-    for name, number in {"particles": particles, "iterations": iterations, "draws": draws or 1}.items():
-        if number < 1:
+    for name, number in {"particles": particles, "iterations": iterations, "draws": draws}.items():
+        if number is not None and number < 1:
             raise ValueError(f"{name} is {number}; give at least 1.")
     if method.gradients and not target.differentiable:
         raise ValueError(f"{method.name} needs gradients, which this target has not; use a method that needs none.")

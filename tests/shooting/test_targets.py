@@ -92,6 +92,10 @@ def by_hand(
     return np.array(each), np.array(gaps)
 
 
+def combined(how: str, each: np.ndarray) -> float:
+    return float(each.sum() if how == "product" else np.asarray(logsumexp(each, b=1 / 2)))
+
+
 def point_of(target: Target, seed: int = 0, far: float = 0.05) -> np.ndarray:
     """Parameters inside of their box, window starts about the measured ones."""
     rng = np.random.default_rng(seed)
@@ -108,7 +112,7 @@ def found(target: Target, point: np.ndarray) -> tuple[float, np.ndarray]:
     return float(logdensity), np.asarray(gaps)
 
 
-CLOSE = {"rtol": 1e-10, "atol": 1e-10}
+CLOSE: dict[str, Any] = {"rtol": 1e-10, "atol": 1e-10}
 
 
 @pytest.mark.parametrize("combine", ["product", "sum"])
@@ -119,7 +123,7 @@ def test_single_shooting(combine: str) -> None:
     assert target.names == ("rod.mass", "pivot.damping") and target.dimensions == 2
     point = point_of(target)
     each, _ = by_hand(recordings, *values_of(point), np.zeros((2, 1, 2)), 1)
-    expected = each.sum() if combine == "product" else logsumexp(each, b=1 / 2)
+    expected = combined(combine, each)
     logdensity, gaps = found(target, point)
     np.testing.assert_allclose(logdensity, expected, **CLOSE)
     assert gaps.shape == (0,)
@@ -137,7 +141,7 @@ def test_multiple_shooting(combine: str, defect: str) -> None:
     deltas = np.pad(point[2:].reshape(2, WINDOWS - 1, 2), ((0, 0), (1, 0), (0, 0)))
     each, gaps = by_hand(recordings, *values_of(point), deltas, WINDOWS)
     logdensity, constraints = found(target, point)
-    np.testing.assert_allclose(logdensity, each.sum() if combine == "product" else logsumexp(each, b=1 / 2), **CLOSE)
+    np.testing.assert_allclose(logdensity, combined(combine, each), **CLOSE)
     squares = (gaps**2).sum(-1) / 0.03**2
     np.testing.assert_allclose(constraints, (gaps if defect == "gap" else squares).ravel(), **CLOSE)
 
