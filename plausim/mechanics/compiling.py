@@ -12,6 +12,7 @@ import mujoco
 ADVICE = {  # what MuJoCo says, and what to do
     "larger than mjMINVAL": "Give it an <inertial>, or a geom with a mass; what moves weighs something.",
     "axis too small": 'Give it a direction, such as axis="0 0 1".',
+    "could not find decoder": "Name an MJCF (.xml) or URDF (.urdf) file.",
     "'package:/": "Packages are not known here; name the mesh by its path from the folder of the file.",
     "Error opening file": "Put the file there, or take out what asks for it.",
     "multiple parents": "A robot is a tree: a link hangs from one other.",

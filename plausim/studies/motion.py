@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from plausim import mechanics
 from plausim.mechanics.integrators import INTEGRATORS
-from plausim.mechanics.joints import sizes
+from plausim.mechanics.joints import parts, sizes
 from plausim.mechanics.kinematics import frames
 from plausim.mechanics.model import WORLD, Model, on_device
 from plausim.parameters import impossible
@@ -71,10 +71,20 @@ def plan(model: Model, seconds: float, start: Mapping[str, float], control: Mapp
     state, places = mechanics.start(model), state_names(model)
     for name, value in start.items():
         state[_row(places, name, "joint position or velocity")] = value
+    _turned(model, state)
     constant, places = np.zeros(len(model.actuators.name)), {n: i for i, n in enumerate(model.actuators.name)}
     for name, value in control.items():
         constant[_row(places, name, "actuator")] = value
     return Plan(state, np.tile(constant, (step_count(seconds, float(model.timestep)), 1)))
+
+
+def _turned(model: Model, state: Float[np.ndarray, " state"]) -> None:
+    """A quaternion of any length is a turn, but that of length 0."""
+    for name, kind, part in zip(model.joints.name, model.joints.kind, parts(model.joints.kind), strict=True):
+        if kind in ("ball", "free") and not np.any(state[part.positions][-4:]):
+            raise ValueError(
+                f"{name} starts with the quaternion 0 0 0 0, which is no turn; start it at {name}.qw=1, unturned."
+            )
 
 
 def run(model: Model, plan: Plan) -> Run:
@@ -174,6 +184,8 @@ def summary(run: Run, name: str) -> str:
     """One line of what happened."""
     done = f"{name}: {run.time[-1]:g} s in {len(run.time) - 1:,} steps of {float(run.model.timestep):g} s"
     moving = _columns(run.model, 1)
+    if not moving:
+        return f"{done}; nothing moved: it has no joints."
     speeds = np.abs(run.states[:, run.states.shape[1] - len(moving) :])
     if not np.any(speeds):
         return f"{done}; nothing moved."

@@ -348,6 +348,13 @@ def test_bad_files_are_errors_that_name_the_element(text, said, tmp_path):
         assert all(word in str(error.value) for word in (*said, where)), str(error.value)
 
 
+def test_a_file_of_another_kind(tmp_path):
+    file = tmp_path / "robot.sdf"
+    file.write_text("<sdf/>")
+    with pytest.raises(ValueError, match=r"robot\.sdf.*Name an MJCF"):
+        load(file)
+
+
 def test_a_model_made_in_code_cannot_be_saved():
     with pytest.raises(ValueError, match="no file behind it"):
         to_mjcf(replace(robot("pendulum"), source=""))
