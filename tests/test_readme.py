@@ -25,6 +25,7 @@ PROGRAMS = {
     "README": blocks("python")[0],
     "fuse": tutorial("fuse.md", "### One simulation", "### explain"),
     "models": tutorial("models.md", "## In Python", "## Models that come along"),
+    "recordings": tutorial("recordings.md", "# Recordings", "## Files"),
     "metrics": tutorial("metrics.md", "## Example", "## KNN-KL"),
 }
 
