@@ -62,7 +62,12 @@ def plausims(problem: Problem, dtype: type) -> Callable[[], np.ndarray]:
     chosen = choose(model, [parameter(path, -0.2, 0.2) for path in paths])
     rollout = jax.jit(jax.vmap(fused(step_of(chosen)), (0, 0, None)))
     given = [jnp.asarray(array, dtype) for array in problem]
-    return lambda: jax.block_until_ready(rollout(*given))
+
+    def run() -> np.ndarray:
+        with jax.enable_x64(dtype is np.float64):  # or it would be traced anew, as something else
+            return jax.block_until_ready(rollout(*given))
+
+    return run
 
 
 def mujocos(problem: Problem, threads: int) -> Callable[[], np.ndarray]:

@@ -14,7 +14,7 @@ from .dynamics import aba, per_velocity
 from .forces import passive
 from .joints import JOINTS, parts, sizes
 from .kinematics import Dof, Position
-from .model import Model, on_device
+from .model import Model, in_jax
 
 State = Float[Array, " state"]
 Time = Float[Array, ""]
@@ -80,7 +80,7 @@ INTEGRATORS: dict[str, Integrate] = {"euler": euler, "damped": damped, "implicit
 
 def step(model: Model, state: State, ctrl: Control) -> State:
     """The state one time step later, in the model's substeps: the paper's f_step."""
-    model, (count, _) = on_device(model, state.dtype), sizes(model.joints.kind)
+    model, (count, _) = in_jax(model, state.dtype), sizes(model.joints.kind)
     q, qd = state[:count], state[count:]
     integrate, h = INTEGRATORS[model.integrator], jnp.asarray(model.timestep) / model.substeps
     for _ in range(model.substeps):

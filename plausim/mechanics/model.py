@@ -156,3 +156,9 @@ def on_device(model: Model, dtype: Any = None) -> Model:
             return jnp.asarray(leaf, dtype)
 
     return jax.tree.map(moved, model)
+
+
+def in_jax(model: Model, dtype: Any) -> Model:
+    """What is in JAX arrays already stays as it is."""
+    there = all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(model))
+    return model if there else on_device(model, dtype)

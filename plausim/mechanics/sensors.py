@@ -17,7 +17,7 @@ from .dynamics import falling
 from .integrators import State, accelerations
 from .joints import parts, sizes
 from .kinematics import BodyMotion, Dof, Frame, Position, attached, frames, motion, still, velocity_at
-from .model import WORLD, Model, on_device
+from .model import WORLD, Model, in_jax
 from .spatial import Motion, Vector
 
 Numbers = Float[Array, " numbers"]
@@ -56,7 +56,7 @@ def observe(
 
     """
     state, ctrl = jnp.asarray(state), jnp.asarray(ctrl)
-    model, (count, _) = on_device(model, state.dtype), sizes(model.joints.kind)
+    model, (count, _) = in_jax(model, state.dtype), sizes(model.joints.kind)
     q, qd = state[:count], state[count:]
     seen = Seen(model, q, qd, frames(model, q), motion(model, q, qd), lambda: _accelerations(model, q, qd, ctrl))
     numbers = [SENSORS[s.kind].read(seen, s.element) for s in model.sensors]
