@@ -55,6 +55,10 @@ def draw_series(axes: Axes, series: Series, place: int) -> None:
     there = np.isfinite(rows).all(axis=0)  # a mean over some seeds only would jump
     mean = np.where(there, np.mean(np.where(there, rows, 0.0), axis=0), np.nan)
     axes.plot(series.at, mean, color=colour, ls=dash, lw=1.6, label=series.method)
+    beside = np.pad(there, 1)
+    alone = there & ~(beside[:-2] | beside[2:])
+    if alone.any():  # a number between gaps is no line
+        axes.plot(series.at[alone], mean[alone], ".", color=colour)
     if len(rows) > 1:
         low, high = np.min(rows, axis=0), np.max(rows, axis=0)
         axes.fill_between(series.at, low, high, where=there, color=colour, alpha=0.18, lw=0)

@@ -1,7 +1,7 @@
 """Which parameters go together: every pair of them as a panel, and each by itself on the diagonal."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -15,6 +15,14 @@ from plausim.report.style import BLUE, GREY, ORANGE, calm, few_ticks, label, rea
 FEW = 3  # truths that are lines across a marginal
 CROWD = 3000  # samples from which dots would hide each other
 WIDE_VIEW = 0.2  # of the limits: where samples fill less of them, the view is theirs
+STAR: dict[str, Any] = {
+    "ls": "",
+    "marker": "*",
+    "ms": 11,
+    "mfc": "none",
+    "mec": ORANGE,
+    "mew": 1.5,
+}  # samples show in it
 
 Points = Float[np.ndarray, "_ parameters"]
 
@@ -149,7 +157,7 @@ def draw_pair(
         alpha = float(np.clip(8.0 / np.sqrt(len(samples)), 0.15, 0.7))
         axes.plot(*samples.T, "o", ms=3.2, color=BLUE, alpha=alpha, mec="none", rasterized=True)
     if truth is not None:
-        axes.plot(*truth.T, "*", ms=9, color=ORANGE, mec="black", mew=0.6, zorder=4)
+        axes.plot(*truth.T, **STAR, zorder=4)
 
 
 def draw_normal(axes: Axes, mean: Float[np.ndarray, "2"], covariance: Float[np.ndarray, "2 2"]) -> None:
@@ -200,7 +208,7 @@ def explain(
     if prior is not None:
         handles.append(Line2D([], [], ls="", marker="o", ms=3, color=GREY, label="prior"))
     if truth is not None:
-        handles.append(Line2D([], [], ls="", marker="*", ms=9, color=ORANGE, mec="black", mew=0.6, label="truth"))
+        handles.append(Line2D([], [], **STAR, label="truth"))
     if normal is not None:
         handles.append(Line2D([], [], color=ORANGE, label="true density, 1 and 2 sd"))
     if limits:

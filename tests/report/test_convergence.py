@@ -45,6 +45,12 @@ def test_seeds_are_a_mean_and_a_range() -> None:
     assert_allclose([outline[:, 1].min(), outline[:, 1].max()], [0.0, 97.0])
 
 
+def test_a_number_between_gaps_is_a_dot() -> None:
+    values = np.array([1.0, np.nan, 3.0, 4.0, np.nan, 6.0])
+    axes = draw_convergence([Series("SVGD", "KL", np.arange(6.0), values)]).axes[0]
+    assert_allclose(np.asarray(axes.lines[1].get_xydata()), [[0.0, 1.0], [5.0, 6.0]])
+
+
 def test_what_never_exists_is_not_available() -> None:
     figure = draw_convergence([Series("CEM", "KL", AT, np.full(10, np.nan)), Series("SVGD", "KL", AT, AT)])
     figure.draw_without_rendering()
