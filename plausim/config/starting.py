@@ -24,6 +24,7 @@ from .reading import parse
 
 LONG = 150  # numbers of a model, from which on only the usual ones are listed
 USUAL = {"mass", "damping", "frictionloss", "friction", "armature", "com", "inertia", "kp", "kv", "gear", "stiffness"}
+JUMPS = "a guess: how much samples jump, at least 1 % of their spread"
 COLUMN = 40  # where comments begin
 
 
@@ -178,7 +179,13 @@ def _noise(model: Model, seen: Seen) -> list[str]:
     levels: Mapping[str, float] = {} if seen.recording is None else guessing.noise(seen.recording)
     for channel in channels(model):
         if channel in levels:
-            found.append(line(name(channel), number(levels[channel]), "a guess, from how much the samples jump"))
+            found.append(
+                line(
+                    name(channel),
+                    number(levels[channel]),
+                    "a guess: how much samples jump, at least 1 % of their spread",
+                )
+            )
         else:
             some = len(unseen) < len(channels(model))
             found.append(line(name(channel), "0.01", "FILL IN", active=not (some and channel in unseen)))

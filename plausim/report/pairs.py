@@ -4,14 +4,16 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Ellipse
+from matplotlib.ticker import FuncFormatter
 
 from plausim.report.style import BLUE, GREY, ORANGE, calm, few_ticks, label, reach, short
 
+DECADES = 1.5  # between limits, from which on an axis is logarithmic
 FEW = 3  # truths that are lines across a marginal
 CROWD = 3000  # samples from which dots would hide each other
 WIDE_VIEW = 0.2  # of the limits: where samples fill less of them, the view is theirs
@@ -51,11 +53,18 @@ def draw_pairs(
 ) -> Figure:
     """A triangle of panels (`fig:exp-param-noise-posterior`). `truth` is one point or several.
 
-    Views span the limits, or the samples alone where they fill little of them; the limits are written above.
+    Views span the limits, or the samples alone where they fill little of them; the limits are written above. Where
+    these span decades, all is drawn by its logarithm: a prior that is even there looks even, too.
     """
     count = samples.shape[1]
     size = 9.0 if count <= 5 else 7.0
     figure, panels = triangle(count)
+    logs = np.zeros(count, bool)
+    if limits is not None:
+        title_limits(panels, limits, size)
+        logs = over_decades(limits) & (normal is None)
+        limits = logarithms(limits.T, logs).T
+    samples, truth, prior = logarithms(samples, logs), logarithms(truth, logs), logarithms(prior, logs)
     bounds = [None] * count if limits is None else list(limits)
     known = [points for points in (truth, normal and normal.reach()) if points is not None]
     aims = np.concatenate(known) if known else None
@@ -64,19 +73,21 @@ def draw_pairs(
         draw_marginal(panels[i, i], samples[:, i], views[i], *(pick(x, [i]) for x in (truth, prior)))
         if normal is not None:
             draw_curve(panels[i, i], views[i], normal.mean[i], np.sqrt(normal.covariance[i, i]))
-        mark_limits(panels[i, i], bounds[i], None, size)
+        mark_limits(panels[i, i], bounds[i], None)
         for j in range(i):
             axes = panels[i, j]
             draw_pair(axes, samples[:, [j, i]], *(pick(x, [j, i]) for x in (truth, prior)))
             if normal is not None:
                 draw_normal(axes, normal.mean[[j, i]], normal.covariance[np.ix_([j, i], [j, i])])
-            mark_limits(axes, bounds[j], bounds[i], size)
+            mark_limits(axes, bounds[j], bounds[i])
             axes.set_xlim(views[j])
             axes.set_ylim(views[i])
-    name_edges(panels, [label(*pair, " " if count < 4 else "\n") for pair in zip(names, units, strict=True)], size)
-    seen = [low <= end <= high for ends, (low, high) in zip(limits if limits is not None else [], views, strict=False)
-            for end in ends]  # fmt: skip
-    explain(figure, count, truth, prior, normal, any(seen))
+    name_edges(
+        panels, [label(*pair, " " if count < 4 else "\n") for pair in zip(names, units, strict=True)], logs, size
+    )
+    low, high = np.array(views).T
+    inside = limits is not None and bool(np.any(np.clip(limits.T, low, high) == limits.T))
+    explain(figure, count, truth, prior, normal, inside)
     if title:
         figure.suptitle(title, fontsize=size + 2, x=0.02, ha="left")
     return figure
@@ -92,6 +103,18 @@ def triangle(count: int) -> tuple[Figure, np.ndarray]:
     for axes in panels[np.triu_indices(count, 1)]:
         axes.set_axis_off()
     return figure, panels
+
+
+def over_decades(limits: Float[np.ndarray, "parameters 2"]) -> Bool[np.ndarray, " parameters"]:
+    return (limits[:, 0] > 0) & (limits[:, 1] >= 10**DECADES * limits[:, 0])
+
+
+def logarithms(points: Points | None, logs: Bool[np.ndarray, " parameters"]) -> Any:
+    """Of those columns; what is not above 0 is not shown."""
+    if points is None:
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(logs, np.log10(points), points)
 
 
 def pick(points: Points | None, columns: list[int]) -> Float[np.ndarray, "_ _"] | None:
@@ -169,24 +192,28 @@ def draw_normal(axes: Axes, mean: Float[np.ndarray, "2"], covariance: Float[np.n
         axes.add_patch(Ellipse((mean[0], mean[1]), along, across, angle=angle, fill=False, ec=ORANGE, lw=1.3, zorder=3))
 
 
-def mark_limits(
-    axes: Axes, across: Float[np.ndarray, "2"] | None, up: Float[np.ndarray, "2"] | None, size: float
-) -> None:
+def mark_limits(axes: Axes, across: Float[np.ndarray, "2"] | None, up: Float[np.ndarray, "2"] | None) -> None:
     for value in () if across is None else across:
         axes.axvline(value, color="black", lw=0.8, ls=(0, (2, 2)))
     for value in () if up is None else up:
         axes.axhline(value, color="black", lw=0.8, ls=(0, (2, 2)))
-    if across is not None and up is None:
-        axes.set_title(f"limits {short(across[0])} to {short(across[1])}", fontsize=size - 1, color="#555555", pad=3)
 
 
-def name_edges(panels: np.ndarray, labels: list[str], size: float) -> None:
+def title_limits(panels: np.ndarray, limits: Float[np.ndarray, "parameters 2"], size: float) -> None:
+    for axes, (low, high) in zip(np.diag(panels), limits, strict=True):
+        axes.set_title(f"limits {short(low)} to {short(high)}", fontsize=size - 1, color="#555555", pad=3)
+
+
+def name_edges(panels: np.ndarray, labels: list[str], logs: Bool[np.ndarray, " parameters"], size: float) -> None:
     """Numbers and names along the left and the bottom only."""
     last = len(panels) - 1
     for row, col in zip(*np.tril_indices(len(panels)), strict=True):
         axes = panels[row, col]
         calm(axes, grid=False)
         few_ticks(axes, "x" if row == col else "xy", 3)
+        for axis, log in ((axes.xaxis, logs[col]), (axes.yaxis, logs[row] and row != col)):
+            if log:
+                axis.set_major_formatter(FuncFormatter(lambda value, _: short(float(f"{10.0**value:.2g}"))))
         axes.tick_params(labelsize=size - 1, length=2.5, pad=2, labelbottom=row == last, labelleft=col == 0 and row > 0)
         axes.tick_params("x", labelrotation=45 if last > 3 else 0)
         if row == last:

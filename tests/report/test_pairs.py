@@ -75,6 +75,20 @@ def test_limits_truth_and_prior_are_drawn_if_given() -> None:
     assert len(bare.lines) == 1
 
 
+def test_limits_over_decades_are_drawn_by_their_logarithm() -> None:
+    """What is even on the logarithm's scale looks even, and ticks have the numbers themselves."""
+    power = np.linspace(-4.0, 0.0, 401)
+    x = np.stack([10.0**power, power], axis=1)
+    panels = triangle(draw_pairs(x, NAMES[:2], UNITS[:2], np.array([[1e-4, 1.0], [-4.0, 0.0]])))
+    assert_allclose(dots(panels[1, 0])[0], np.stack([power, power], axis=1), atol=1e-12)
+    (bars,) = (patch for patch in panels[0, 0].patches if isinstance(patch, StepPatch))
+    heights, _, _ = bars.get_data()
+    assert_allclose(heights, 0.25, rtol=0.05)
+    ticks = [text.get_text() for text in panels[1, 0].get_xticklabels()]
+    assert "0.01" in ticks and "1" in ticks
+    assert panels[0, 0].get_title() == "limits 0.0001 to 1"
+
+
 def test_a_normal_is_drawn_as_its_ellipses() -> None:
     """Every point of the contour is one, or two, standard deviations away."""
     mean, covariance = np.array([1.5, 2.0]), np.array([[0.04, 0.03], [0.03, 0.09]])
