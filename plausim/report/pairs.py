@@ -62,7 +62,7 @@ def draw_pairs(
     logs = np.zeros(count, bool)
     if limits is not None:
         title_limits(panels, limits, size)
-        logs = over_decades(limits) & (normal is None)
+        logs = over_decades(limits, prior) & (normal is None)
         limits = logarithms(limits.T, logs).T
     samples, truth, prior = logarithms(samples, logs), logarithms(truth, logs), logarithms(prior, logs)
     bounds = [None] * count if limits is None else list(limits)
@@ -105,8 +105,13 @@ def triangle(count: int) -> tuple[Figure, np.ndarray]:
     return figure, panels
 
 
-def over_decades(limits: Float[np.ndarray, "parameters 2"]) -> Bool[np.ndarray, " parameters"]:
-    return (limits[:, 0] > 0) & (limits[:, 1] >= 10**DECADES * limits[:, 0])
+def over_decades(limits: Float[np.ndarray, "parameters 2"], prior: Points | None) -> Bool[np.ndarray, " parameters"]:
+    """Where limits span decades, and a prior that is given has about as much in each of them."""
+    low, high = limits.T
+    wide = (low > 0) & (high >= 10**DECADES * low)
+    if prior is None:
+        return wide
+    return wide & (np.median(prior, axis=0) < 0.5 * (np.sqrt(np.abs(low * high)) + 0.5 * (low + high)))
 
 
 def logarithms(points: Points | None, logs: Bool[np.ndarray, " parameters"]) -> Any:

@@ -87,6 +87,9 @@ def test_limits_over_decades_are_drawn_by_their_logarithm() -> None:
     ticks = [text.get_text() for text in panels[1, 0].get_xticklabels()]
     assert "0.01" in ticks and "1" in ticks
     assert panels[0, 0].get_title() == "limits 0.0001 to 1"
+    even = np.stack([np.linspace(0.0, 1.0, 9), np.zeros(9)], axis=1)
+    plain = triangle(draw_pairs(x, NAMES[:2], UNITS[:2], np.array([[1e-4, 1.0], [-4.0, 0.0]]), prior=even))
+    assert_allclose(dots(plain[1, 0])[1], x)
 
 
 def test_a_normal_is_drawn_as_its_ellipses() -> None:
