@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -93,6 +94,7 @@ def infer(
     folder = None if directory is None else Path(directory)
     tell = progress or (lambda _: None)
     with jax.enable_x64(True):
+        target = _compiled(target)
         if _gaps(target) and not method.constraints:
             target = soften(target, SOFT)
         run = _Run(target, method, method.make(target, iterations), particles, iterations, seed, folder)
@@ -102,6 +104,11 @@ def infer(
         if folder is not None:
             _kept(posterior, folder)
     return posterior
+
+
+def _compiled(target: Target) -> Target:
+    """Its functions are traced once, however often they are asked for; that takes longer than small runs."""
+    return replace(target, evaluate=jax.jit(target.evaluate), values=jax.jit(target.values))
 
 
 class _Run(NamedTuple):

@@ -1,0 +1,118 @@
+"""One process that infers: its time from import to saved result, or the time of an iteration. Its last line is JSON.
+
+    python -m benchmarks.inference_run whole --iterations 2000
+    python -m benchmarks.inference_run iteration --scan lax
+
+The double pendulum of the paper with its 11 parameters in doubt, a simulated recording of 400 steps, 10 windows.
+"""
+
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import typer
+
+from plausim import fuse, mechanics
+from plausim.parameters import choose, from_unit, parameter
+from plausim.recordings import Recording, simulated
+from plausim.run import infer
+from plausim.samplers import csvgd
+from plausim.shooting import multiple
+from plausim.shooting.noise import noise_levels
+from plausim.shooting.stacks import stacked
+from plausim.shooting.targets import shoot
+from plausim.systems import System, system
+from plausim.target import Target
+
+STEPS, WINDOWS, PARTICLES = 400, 10, 100
+START = np.array([2.0, 0.5, 0.0, 0.0])
+NOISE = {"angle1": 0.01, "angle2": 0.01, "rate1": 0.05, "rate2": 0.05}
+LIMITS = {  # tab:params-ibm-pendulum, about the robot that comes along
+    "link1.mass": (0.05, 0.5), "link1.inertia.xx": (1e-4, 2e-3), "link1.com.y": (-0.05, 0.05),
+    "link1.com.z": (-0.15, 0.0), "shoulder.damping": (0.0, 5e-3), "link2.mass": (0.05, 0.5),
+    "link2.inertia.xx": (5e-5, 1e-3), "link2.com.y": (-0.05, 0.05), "link2.com.z": (-0.15, 0.0),
+    "elbow.damping": (0.0, 5e-3), "link2.pos.z": (-0.3, -0.08),
+}  # fmt: skip
+SCANS = {"fuse": fuse.scan, "lax": jax.lax.scan}
+
+
+class What(StrEnum):
+    whole = "whole"
+    iteration = "iteration"
+
+
+def posed() -> tuple[System, list[Recording]]:
+    model = mechanics.robot("double-pendulum")
+    chosen = choose(model, [parameter(path, *ends) for path, ends in LIMITS.items()])
+    return system(chosen), [simulated(model, START, steps=STEPS, noise=NOISE)]
+
+
+def whole(target: Target, iterations: int) -> dict[str, float]:
+    """To the saved result."""
+    with tempfile.TemporaryDirectory() as folder:
+        posterior = infer(target, csvgd(), particles=PARTICLES, iterations=iterations, directory=folder)
+        assert (Path(folder) / "posterior.nc").stat().st_size > 0
+    return {"iterations": posterior.attributes["seconds"], "gap": float(posterior.gaps.max())}
+
+
+def per_iteration(once: Callable[[Any, Any], Any], carry: Any, count: int, rounds: int) -> float:
+    """Seconds of one, in a loop on the device: the best of a few rounds."""
+    loop = jax.jit(lambda carry, n: jax.lax.fori_loop(0, n, once, carry))
+    number = jnp.asarray(count)
+    jax.block_until_ready(loop(carry, number))
+    samples = []
+    for _ in range(rounds):
+        before = time.perf_counter()
+        jax.block_until_ready(loop(carry, number))
+        samples.append((time.perf_counter() - before) / count)
+    return min(samples)
+
+
+def iteration(target: Target, posed: tuple[System, list[Recording]], scan: Any, count: int) -> dict[str, float]:
+    """Seconds of an iteration of CSVGD, and of what it takes of rollouts: one launch forward, one backward."""
+    key, points = jax.random.key(0), jnp.asarray(target.starts(PARTICLES))
+    sampler = csvgd().make(target, 2000)
+    step = lambda i, state: sampler.step(jax.random.fold_in(key, i), state)[0]  # noqa: E731
+    found = {"iteration": per_iteration(step, sampler.init(key, points), count, 3)}
+    stack, parameters = stacked(*posed, WINDOWS), posed[0].parameters
+    levels = noise_levels(NOISE, stack.channels, None)
+    values = jax.vmap(lambda p: from_unit(parameters, p))(points[:, : len(LIMITS)])
+    steps = jnp.zeros((PARTICLES, 1, WINDOWS, stack.tangent))
+    rollouts = jax.vmap(lambda v, s: shoot(posed[0], stack, levels, v, jnp.zeros(0), s, scan))
+
+    def back_and_forth(i: Any, carry: Any) -> Any:
+        (each, ends), back = jax.vjp(rollouts, *carry)
+        by_density, by_gaps = (jnp.ones_like(each), jnp.zeros_like(ends)), (jnp.zeros_like(each), ends)
+        slopes = jax.vmap(back)(jax.tree.map(lambda *both: jnp.stack(both), by_density, by_gaps))
+        return jax.tree.map(lambda x, slope: x + 1e-30 * (slope.sum(0) + each.sum()), carry, slopes)
+
+    return found | {"rollouts": per_iteration(back_and_forth, (values, steps), count, 3)}
+
+
+def main(
+    what: What,
+    scan: Annotated[str, typer.Option(help=", ".join(SCANS))] = "fuse",
+    iterations: Annotated[int, typer.Option()] = 2000,
+    began: Annotated[float, typer.Option(help="when the process was started, by time.time()")] = float("nan"),
+) -> None:
+    jax.config.update("jax_enable_x64", True)
+    laps = {"imported": time.time() - began}
+    case = posed()
+    target = multiple(*case, NOISE, windows=WINDOWS, scan=SCANS[scan])
+    laps["posed"] = time.time() - began
+    if what is What.whole:
+        laps |= whole(target, iterations) | {"saved": time.time() - began}
+    else:
+        laps |= iteration(target, case, SCANS[scan], iterations)
+    print(json.dumps(laps))
+
+
+if __name__ == "__main__":
+    typer.run(main)
