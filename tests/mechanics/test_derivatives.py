@@ -99,6 +99,12 @@ def tree_of_all_kinds():
     return model, begin, np.random.default_rng(2).normal(size=len(model.actuators.name))
 
 
+def cart():
+    """Past the end of its rail."""
+    begin = start(robot("cartpole")) + np.array([2.01, 0.3, 0.2, -0.4])
+    return robot("cartpole"), begin, np.array([3.0])
+
+
 def along():
     """A robot that comes along, with contacts and limits."""
     model = robot("hopper")
@@ -108,10 +114,10 @@ def along():
 
 
 CASES = {
-    "joints and actuators": jointed, "the same, implicit": lambda: jointed("implicitfast"),
+    "cart and pole": cart, "joints and actuators": jointed, "the same, implicit": lambda: jointed("implicitfast"),
     "the same, RK4": lambda: jointed("RK4"), "contacts": touching, "a tree": tree_of_all_kinds, "hopper": along,
 }  # fmt: skip
-OFTEN = {"joints and actuators"}
+OFTEN = {"cart and pole"}
 
 
 @cache

@@ -20,7 +20,7 @@ from .random_trees import tree
 
 pin = pytest.importorskip("pinocchio", reason="Pinocchio (pip install pin) is not installed")
 
-CASES = [(9, 1), (7, 2), (2, 3), (3, 5), (4, 8), (5, 12), (6, 20), (7, 30)]
+CASES = [(9, 1), (7, 1), (2, 3), (7, 2), (3, 5), (4, 8), (5, 12), (6, 20), (7, 30)]
 FAST = CASES[:3]  # with joints of all kinds
 JOINTS = {
     "hinge": lambda axis: pin.JointModelRevoluteUnaligned(axis), "ball": lambda axis: pin.JointModelSpherical(),
