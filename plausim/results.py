@@ -2,7 +2,7 @@
 
 The file is netCDF in ArviZ's schema (`posterior`, `posterior_predictive`, `observed_data`, `sample_stats`), with two
 groups of our own: `history`, a number for each iteration, and `trail`, the parameters on the way.
-`arviz_base.from_netcdf`, xarray and `read` open it.
+`xarray.open_datatree(file, engine="h5netcdf")` opens it, for ArviZ to go on with; so does `read`.
 """
 
 import os
@@ -137,9 +137,14 @@ def read(path: str | os.PathLike) -> Posterior:
     file = Path(path)
     if not file.is_file():
         raise FileNotFoundError(f"there is no result {file}; the run may not have ended: `plausim resume` goes on.")
-    with xarray.open_datatree(file, engine="h5netcdf") as tree:
-        tree.load()
-        groups = {name: node.to_dataset() for name, node in tree.children.items()}
+    try:
+        with xarray.open_datatree(file, engine="h5netcdf") as tree:
+            tree.load()
+            groups = {name: node.to_dataset() for name, node in tree.children.items()}
+    except (OSError, KeyError, RuntimeError, ValueError) as error:
+        raise ValueError(
+            f"{file} cannot be read ({error}); delete it, and `plausim resume {file.parent}` writes it again."
+        ) from None
     schema = tree.attrs.get("plausim_schema")
     if schema != SCHEMA:
         raise ValueError(f"{file} has schema {schema}, this plausim reads {SCHEMA}; run the inference again.")
