@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from plausim.results import replacing
+from plausim.writing import replacing
 
 FORMAT = 1
 FILE = "checkpoint.npz"

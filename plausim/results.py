@@ -6,14 +6,15 @@ groups of our own: `history`, a number for each iteration, and `trail`, the para
 """
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Float
+
+from plausim.writing import replacing
 
 if TYPE_CHECKING:
     import xarray
@@ -177,17 +178,3 @@ def _predictions(groups: "dict[str, xarray.Dataset]") -> Predictions | None:
         known=~np.isnan(observed.values),
         predicted=groups["posterior_predictive"]["motion"].values[0],
     )
-
-
-@contextmanager
-def replacing(path: str | os.PathLike) -> Iterator[Path]:
-    """A file to write to, that takes the place of `path` when all is written; what was there stays till then."""
-    file = Path(path)
-    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
-    try:
-        yield temporary
-        with open(temporary, "rb") as written:
-            os.fsync(written.fileno())
-        os.replace(temporary, file)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -13,6 +13,7 @@ PACKAGE = Path(__file__).parents[1] / "plausim"
 # From what knows nothing of the rest to what may know everything. Entries of one line are of one level.
 LAYERS = [
     {"fuse"},
+    {"writing"},
     {"mechanics"},
     {"paths"},
     {"parameters"},

@@ -45,7 +45,7 @@ def init(
 
 def _write(text: str, file: Path) -> None:
     """Whole or not at all: a config that is there stays till then."""
-    from plausim.results import replacing
+    from plausim.writing import replacing
 
     try:
         with replacing(file) as temporary:
@@ -138,7 +138,7 @@ def _infer(setup: "Setup", note: Note) -> None:
 def _draw(posterior: "Posterior", units: Mapping[str, str], file: Path, note: Note) -> None:
     """A figure that cannot be drawn is no reason to lose the answer: it is said."""
     from plausim.report.run import draw_run
-    from plausim.results import replacing
+    from plausim.writing import replacing
 
     try:
         sheet = draw_run(posterior, units)

@@ -23,8 +23,9 @@ import numpy as np
 
 from plausim import __version__, checkpoints, results
 from plausim.parameters import Parameters, place
-from plausim.results import Posterior, replacing
+from plausim.results import Posterior
 from plausim.run import FILE as RESULT
+from plausim.writing import replacing
 
 from .building import Setup, build, choose_all, digest, read_model
 from .problems import Problems, raised

@@ -5,10 +5,8 @@ every number that it lost, and every one that was changed, is written in full wh
 """
 
 import os
-import tempfile
 import warnings
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
@@ -17,9 +15,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from plausim.writing import replacing
+
 from . import rotations
 from .model import Model
 from .read import parse
+from .unframing import unframe
 from .unsupported import GROUPS
 
 INTEGRATORS = {"euler": "Euler", "damped": "Euler", "implicit": "implicitfast", "rk4": "RK4"}
@@ -46,21 +47,20 @@ def save(model: Model, path: str | os.PathLike) -> None:
         [1.5]
 
     """
-    file = Path(path)
     text = to_mjcf(model)
-    with tempfile.NamedTemporaryFile("w", dir=file.parent, prefix=file.name, suffix=".tmp", delete=False) as whole:
-        whole.write(text)
-    os.replace(whole.name, file)
+    with replacing(path) as temporary:
+        temporary.write_text(text)
 
 
 def to_mjcf(model: Model) -> str:
     """The text of the file that `save` writes."""
     if not model.source:
         raise ValueError("the model has no file behind it; only models that were loaded or parsed can be saved.")
-    before, after = _again(model.source), _plain(model)
     root = ElementTree.fromstring(
         model.source, ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=True))
     )
+    unframe(root)
+    before, after = _again(ElementTree.tostring(root, encoding="unicode")), _plain(model)
     _unscaled(root)
     places = _elements(root)
     for part, attributes in ATTRIBUTES.items():

@@ -18,6 +18,7 @@ from plausim.mechanics.model import WORLD, Model, on_device
 from plausim.parameters import impossible
 from plausim.paths import changed, closest
 from plausim.report.motion import Curve, Skeleton, draw_motion
+from plausim.writing import replacing
 
 MOST_STEPS = 5_000_000
 MOST_DRAWN = 1000  # rows of the motion that the figure looks at
@@ -177,7 +178,8 @@ def write_csv(run: Run, file: Path) -> None:
     """Time and every number of the state, below a line of names."""
     names = [n for n in state_names(run.model) if n.endswith((".position", ".velocity"))]
     rows = np.column_stack([run.time, run.states])
-    np.savetxt(file, rows, delimiter=",", header=",".join(["time", *names]), comments="", fmt="%.12g")
+    with replacing(file) as temporary:
+        np.savetxt(temporary, rows, delimiter=",", header=",".join(["time", *names]), comments="", fmt="%.12g")
 
 
 def summary(run: Run, name: str) -> str:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from matplotlib.figure import Figure
 
-from plausim.results import replacing
 from plausim.run import Progress
+from plausim.writing import replacing
 
 Tell = Callable[[str], None]
 DPI = 130
