@@ -75,6 +75,40 @@ def test_round_trip(seed, tmp_path):
     assert far(found, mujoco_states(text, begin, ctrl, 50)) < 1e-9
 
 
+WRITTEN = {  # robots in ways of writing that MuJoCo's own writer keeps, or undoes
+    "frames": """<mujoco><default><default class="x"><joint damping="3"/><geom size="0.3"/></default></default>
+    <worldbody><frame pos="0 0 1" euler="10 20 30" childclass="x"><body name="a"><joint axis="1 0 0"/><geom/>
+      <frame pos="0.1 0 0" euler="0 40 0"><geom type="box" size="0.1 0.2 0.3" pos="0 0 1"/><camera pos="0 0 1"/>
+        <frame euler="50 0 0"><geom type="capsule" fromto="0 0 0 0.3 0.2 0.1" size="0.1"/></frame>
+        <site name="s" pos="0.1 0.2 0.3" euler="10 0 0"/>
+        <body name="b" pos="0.1 0 0"><joint axis="0 1 0"/><geom/></body></frame>
+      <geom size="0.7" pos="0.3 0 0"/></body></frame></worldbody>
+    <sensor><framepos objtype="site" objname="s"/></sensor></mujoco>""",
+    "copies": """<mujoco><worldbody><replicate count="3" offset="1 0 0"><body pos="0 0 1"><joint axis="0 1 0"/>
+    <geom size="0.1" pos="0.1 0 0"/></body></replicate></worldbody></mujoco>""",
+    "defaults": """<mujoco><compiler angle="degree"/><default><joint damping="2" armature="0.3"/>
+    <default class="x"><joint damping="5"/><position kp="7" kv="1"/></default></default>
+    <worldbody><body euler="10 20 30"><geom size="0.1" pos="0.1 0 0"/>
+      <joint name="p" class="x" ref="20" springref="10" stiffness="3"/></body></worldbody>
+    <actuator><position class="x" joint="p" ctrlrange="-1 1"/><position joint="p" kp="3" dampratio="1"/></actuator>
+    </mujoco>""",
+}
+
+
+@pytest.mark.parametrize("text", WRITTEN.values(), ids=WRITTEN.keys())
+def test_round_trip_of_what_is_written_otherwise(text):
+    text = text.replace("<worldbody>", '<option><flag contact="disable"/></option><worldbody>')
+    original = parse(text)
+    ctrl = np.linspace(0.1, 0.4, len(original.actuators.name))
+    for model, saved in ((original, text), (changed(original, 1), to_mjcf(changed(original, 1)))):
+        begin = start(model) + 0.1
+        found = simulate(model, begin, np.tile(ctrl, (30, 1)))
+        assert far(found, mujoco_states(saved, begin, ctrl, 30)) < 1e-9
+    again = parse(to_mjcf(original)).sites  # what was not changed is where it was
+    np.testing.assert_allclose(again.pos, original.sites.pos, atol=1e-12)
+    np.testing.assert_allclose(again.turn, original.sites.turn, atol=1e-12)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_saved_model_reads_as_itself(seed):
     model = changed(parse(tree(seed, 5)), seed)
