@@ -134,7 +134,7 @@ def outcome(posterior: Posterior, lengths: Lengths, history: dict[str, Float[np.
     pages = {
         "posterior": pair_plot(posterior, lengths),
         "trajectories": prediction(posterior, lengths),
-        "metrics": draw_convergence([Series("SVGD", name, np.array(posterior.stages), row) for name, row in
+        "metrics": draw_convergence([Series("SVGD", name, np.array(posterior.stages, float), row) for name, row in
                                      history.items()]),
     }  # fmt: skip
     sheet = draw_sheet(list(pages.values()), ["Link lengths", "Predicted motion", "Metrics over the run"])
