@@ -135,7 +135,16 @@ def _set_once(names: Sequence[str], writers: Sequence[tuple[Path, ...]]) -> None
 
 
 def place(parameters: Parameters, values: Values) -> Model:
-    """The model with these values. Inside a step, what is not inferred stays known to the compiler."""
+    """The model with these values. Inside a step, what is not inferred stays known to the compiler.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> from plausim import choose, parameter, robot
+        >>> chosen = choose(robot("double-pendulum"), [parameter("link2.mass", 0.05, 0.5)])
+        >>> print(place(chosen, jnp.array([0.25])).bodies.mass)
+        [0.2  0.25]
+
+    """
     model = on_device(parameters.model, values.dtype)
     tens: dict[int, dict[int, Number]] = {}
     for path, value in _written(parameters, values):
@@ -232,6 +241,13 @@ def _room(inertia: Any) -> Number:
 
 
 def impossible(model: Model) -> list[str]:
-    """What of a model cannot exist, in words; nothing, if all can."""
+    """What of a model cannot exist, in words; nothing, if all can.
+
+    Example:
+        >>> from plausim import changed, robot
+        >>> impossible(changed(robot("double-pendulum"), {"link2.mass": -0.1}))
+        ['link2.mass: -0.1 is below 0']
+
+    """
     said = [f"{what}: {float(v):.3g} is below 0" for what, v in margins(model).items() if not float(v) >= 0.0]
     return said if float(model.timestep) else [*said, "timestep: 0 is no time to move in"]

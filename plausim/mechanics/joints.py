@@ -116,7 +116,13 @@ def sizes(kinds: tuple[str, ...]) -> tuple[int, int]:
 
 
 def retract(kinds: tuple[str, ...], state: State, delta: Delta) -> State:
-    """The state a way from another: positions advanced by the first half of delta, the second added to velocities."""
+    """The state a way from another: positions advanced by the first half of delta, the second added to velocities.
+
+    Example:
+        >>> print(retract(("hinge", "slide"), np.zeros(4), np.array([0.5, 1.0, 0.25, 2.0])))
+        [0.5  1.   0.25 2.  ]
+
+    """
     nq, nv = sizes(kinds)
     state, delta = _taken("state", state, nq + nv), _taken("delta", delta, 2 * nv)
     moved = [
