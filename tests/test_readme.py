@@ -27,6 +27,8 @@ PROGRAMS = {
     "models": tutorial("models.md", "## In Python", "## Models that come along"),
     "recordings": tutorial("recordings.md", "# Recordings", "## Files"),
     "metrics": tutorial("metrics.md", "## Example", "## KNN-KL"),
+    "targets": tutorial("targets.md", "# Targets", "## Likelihood"),
+    "samplers": tutorial("samplers.md", "# Samplers", "## SVGD"),
 }
 
 

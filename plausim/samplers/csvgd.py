@@ -58,6 +58,12 @@ def csvgd(
         schedule: `staged` or `paper`, see above.
         kernel: whether particles are kept apart in `all` coordinates or in the `parameters` only.
 
+    Example:
+        >>> import plausim
+        >>> method = plausim.csvgd(schedule="paper")
+        >>> method.constraints, method.settings["penalty"]
+        (True, (0.01, 10.0, 100.0))
+
     """
     if schedule not in SCHEDULES or kernel not in KERNELS:
         raise ValueError(f"schedule {schedule!r}, kernel {kernel!r}; there are {SCHEDULES} and {KERNELS}.")

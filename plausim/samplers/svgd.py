@@ -29,6 +29,11 @@ def svgd(rate: float = 0.02, anneal: float = 0.5) -> Method:
         anneal: for which part of the iterations the scores are weighted down, from `COOL` to 1 along a geometric rise
             (D'Angelo and Fortuin 2021): while they are weak, particles spread over all modes. 0 is plain SVGD.
 
+    Example:
+        >>> import plausim
+        >>> plausim.svgd(rate=0.05).settings
+        {'rate': 0.05, 'anneal': 0.5}
+
     """
     if not 0 <= anneal < 1:
         raise ValueError(f"anneal is {anneal:g}; it is a part of the iterations: from 0, for none of them, to below 1.")

@@ -56,7 +56,7 @@ def single(
     """Rollouts over whole recordings, from their first states (`eq:ss_likelihood`).
 
     Args:
-        system: the simulator and its parameters in doubt, see `rollout.system`.
+        system: the simulator and its parameters in doubt, see `plausim.system`.
         recordings: what was measured; each at the model's step.
         noise: the standard deviation of each channel, in its unit; or `Range(low, high)` where it is to be found.
         combine: `product` of the recordings' likelihoods: one machine made them all; `sum`: each may be another.
@@ -64,6 +64,15 @@ def single(
         first: whether the first states are `given` by the recordings, or `inferred` with the parameters.
         prior: a further log-density of the parameters in their units, beside the limits.
         scan: what runs the rollouts: `fuse.scan`, or `jax.lax.scan` for a step that cannot be compiled.
+
+    Example:
+        >>> import numpy as np, plausim
+        >>> from plausim.recordings import simulated
+        >>> arm = plausim.robot("double-pendulum")
+        >>> swing = simulated(arm, np.array([1.5, 0.5, 0.0, 0.0]), steps=20, noise=0.01)
+        >>> system = plausim.system(plausim.choose(arm, [plausim.parameter("link2.mass", 0.05, 0.5)]))
+        >>> plausim.single(system, [swing], dict.fromkeys(swing.channels, 0.01)).names
+        ('link2.mass',)
 
     """
     stack = stacked(system, recordings, 1)
@@ -87,7 +96,7 @@ def multiple(
     """Rollouts over windows, tied together by constraints (`eq:ms_likelihood`).
 
     Args:
-        system: the simulator and its parameters in doubt, see `rollout.system`.
+        system: the simulator and its parameters in doubt, see `plausim.system`.
         recordings: what was measured; each at the model's step.
         noise: the standard deviation of each channel, or `Range(low, high)` where it is to be found.
         windows: into how many equal parts each recording is cut.
@@ -99,6 +108,16 @@ def multiple(
         first: as for `single`.
         prior: as for `single`.
         scan: as for `single`.
+
+    Example:
+        >>> import numpy as np, plausim
+        >>> from plausim.recordings import simulated
+        >>> arm = plausim.robot("double-pendulum")
+        >>> swing = simulated(arm, np.array([1.5, 0.5, 0.0, 0.0]), steps=20, noise=0.01)
+        >>> system = plausim.system(plausim.choose(arm, [plausim.parameter("link2.mass", 0.05, 0.5)]))
+        >>> target = plausim.multiple(system, [swing], dict.fromkeys(swing.channels, 0.01), windows=4)
+        >>> target.dimensions, target.names[:2]
+        (13, ('link2.mass', 'simulated@1.shoulder.position'))
 
     """
     stack = stacked(system, recordings, windows)

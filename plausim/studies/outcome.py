@@ -23,7 +23,7 @@ class Number(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        return self.low <= self.value <= self.high
+        return bool(self.low <= self.value <= self.high)
 
     @property
     def wanted(self) -> str:
