@@ -101,8 +101,9 @@ def test_draws_may_be_more_or_fewer_than_particles() -> None:
 
 @pytest.mark.parametrize("name", ["particles", "iterations", "draws"])
 def test_numbers_that_are_none(name: str) -> None:
+    none: dict[str, Any] = {name: 0}
     with pytest.raises(ValueError, match=f"{name} is 0; give at least 1"):
-        infer(bowl(), svgd(), **{name: 0})
+        infer(bowl(), svgd(), **none)
 
 
 @pytest.mark.parametrize("method", [svgd(), csvgd()], ids=SAMPLERS)
