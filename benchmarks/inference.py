@@ -7,8 +7,6 @@ from the start of its process to the saved result, the kernels being in the disk
 with `fuse.scan` and with `jax.lax.scan`, in alternating processes. Few iterations of the latter are timed, not all.
 """
 
-import json
-import os
 import statistics
 import tempfile
 import time
@@ -17,11 +15,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from benchmarks.figures import ALTERNATIONS, Figure, at_least, at_most, last_line
-from benchmarks.machine import describe, run_module
+from benchmarks.figures import ALTERNATIONS, Figure, at_least, at_most, last_line, measure
+from benchmarks.machine import run_module
 
 ITERATIONS = 2000
 TIMED = {"fuse": 300, "lax": 5}  # iterations in one loop
@@ -68,19 +64,7 @@ def main(
     json_file: Annotated[Path | None, typer.Option("--json")] = None,
 ) -> None:
     """Measure all figures, print the table, write JSON. Ends with 1 if a bar is missed."""
-    console, machine, figures = Console(), describe(), []
-    console.print(machine)
-    for name in only or FIGURES:
-        figures += FIGURES[name]()
-    table = Table("what", "bar", "measured", "verdict", "beside")
-    for figure in figures:
-        beside = ", ".join(f"{key} {value:.4g}" for key, value in figure.numbers.items() if key != "value")
-        table.add_row(figure.what, figure.bar, figure.measured, "pass" if figure.passed else "FAIL", beside)
-    console.print(table)
-    if json_file:
-        results = {"machine": machine, "figures": [figure._asdict() for figure in figures]}
-        json_file.write_text(json.dumps(results, indent=1) + os.linesep)
-    raise typer.Exit(any(figure.passed is False for figure in figures))
+    measure(FIGURES, only, json_file)
 
 
 if __name__ == "__main__":
