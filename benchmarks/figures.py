@@ -171,10 +171,10 @@ def main(
     json_file: Annotated[Path | None, typer.Option("--json")] = None,
 ) -> None:
     """Measure all figures, print the table, write JSON. Ends with 1 if a bar is missed."""
-    measure(FIGURES, only, json_file)
+    held(FIGURES, only, json_file)
 
 
-def measure(known: dict[str, Callable[[], Iterator[Figure]]], only: list[str] | None, json_file: Path | None) -> None:
+def held(known: dict[str, Callable[[], Iterator[Figure]]], only: list[str] | None, json_file: Path | None) -> None:
     """Those asked for, or all; the table, JSON and the exit code say how they came out."""
     console, machine, figures = Console(), describe(), []
     console.print(machine)

@@ -16,7 +16,7 @@ from typing import Annotated
 
 import typer
 
-from benchmarks.figures import ALTERNATIONS, Figure, at_least, at_most, last_line, measure
+from benchmarks.figures import ALTERNATIONS, Figure, at_least, at_most, held, last_line
 from benchmarks.machine import run_module
 
 ITERATIONS = 2000
@@ -64,7 +64,7 @@ def main(
     json_file: Annotated[Path | None, typer.Option("--json")] = None,
 ) -> None:
     """Measure all figures, print the table, write JSON. Ends with 1 if a bar is missed."""
-    measure(FIGURES, only, json_file)
+    held(FIGURES, only, json_file)
 
 
 if __name__ == "__main__":
