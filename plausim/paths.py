@@ -23,6 +23,7 @@ from plausim.mechanics.joints import JOINTS
 from plausim.mechanics.model import Model
 
 KINDS = {"bodies": "body", "joints": "joint", "actuators": "actuator", "sites": "site", "geoms": "geom"}
+ENCODE = jax.jit(cholesky.encode)  # one operation at a time, it would be compiled in twenty parts
 SIZES = {"plane": 0, "sphere": 1, "capsule": 2, "cylinder": 2, "box": 3}  # how many numbers say how large it is
 
 
@@ -251,7 +252,7 @@ def _unit(model: Model, part: str, row: int, about: Field) -> str:
 
 def _ten(model: Model, row: int) -> jax.Array:
     b = model.bodies
-    return cholesky.encode(*(jnp.asarray(numbers[row]) for numbers in (b.mass, b.com, b.inertia)))
+    return ENCODE(*(jnp.asarray(numbers[row]) for numbers in (b.mass, b.com, b.inertia)))
 
 
 def _of_ten(row: int, c: int, body: str) -> Path:

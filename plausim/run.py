@@ -147,7 +147,8 @@ def _fingerprint(run: _Run) -> dict[str, Any]:
 def _begun(run: _Run, prints: dict[str, Any]) -> Checkpoint:
     """The last checkpoint, or the first state."""
     points = jnp.asarray(run.target.starts(run.particles))
-    state = run.sampler.init(jax.random.fold_in(jax.random.key(run.seed), 0), points)
+    init = jax.jit(run.sampler.init) if run.sampler.traced else run.sampler.init  # op by op, it compiles for long
+    state = init(jax.random.fold_in(jax.random.key(run.seed), 0), points)
     if run.folder is not None:
         run.folder.mkdir(parents=True, exist_ok=True)
         found = checkpoints.load(run.folder, prints, like=state)

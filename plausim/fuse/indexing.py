@@ -4,6 +4,7 @@ Where a place is known while the step is compiled, the numbers only move. Where 
 there would be at each place.
 """
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -137,18 +138,18 @@ def _scatter(g: Graph, eqn: Any, x: Array, where: Array, updates: Array) -> Arra
     if combine is None and eqn.params.get("update_jaxpr") is not None:
         raise Unfusable("a function applied to some numbers of an array", advice="write x.at[i].set(f(x[i]))")
 
-    keep = {k: eqn.params[k] for k in ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")}
+    keep = tuple((k, eqn.params[k]) for k in ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode"))
     windows = eqn.params["dimension_numbers"].update_window_dims
     batch = [d for d in range(updates.ndim) if d not in windows]
     rows = where.reshape(math.prod(where.shape[:-1]), where.shape[-1])  # no number to a row, for a slice of everything
     of_row = np.arange(updates.size).reshape(updates.shape).transpose(*batch, *windows).reshape(len(rows), -1)
 
     def put(into: Array, values: np.ndarray, chosen: Array) -> Array:
+        at = values.reshape(where.shape).astype(dtype)
+        ones = np.eye(updates.size, dtype=np.int32)[chosen].reshape(-1, *updates.shape)
+        base = np.zeros(x.shape, np.int32)
         with eval_context():
-            at = jnp.asarray(values.reshape(where.shape).astype(dtype))
-            ones = jnp.eye(updates.size, dtype=jnp.int32)[chosen].reshape(-1, *updates.shape)
-            base = jnp.zeros(x.shape, jnp.int32)
-            hits = np.asarray(jax.vmap(lambda u: jax.lax.scatter_add(base, at, u, **keep))(ones))
+            hits = np.asarray(_scattered(base, at, ones, keep))
         result = into.copy().ravel()
         for node, hit in zip(updates.ravel()[chosen].tolist(), hits.reshape(len(chosen), x.size), strict=True):
             for place in np.flatnonzero(hit).tolist():
@@ -167,6 +168,11 @@ def _scatter(g: Graph, eqn: Any, x: Array, where: Array, updates: Array) -> Arra
 
         x = _indexed(g, eqn, row.tolist(), there)
     return x
+
+
+@functools.partial(jax.jit, static_argnums=3)  # by itself, each operation in it would be compiled
+def _scattered(base: Any, at: Any, each: Any, how: tuple[tuple[str, Any], ...]) -> Any:
+    return jax.vmap(lambda updates: jax.lax.scatter_add(base, at, updates, **dict(how)))(each)
 
 
 INDEXING: dict[str, Callable[..., Any]] = {

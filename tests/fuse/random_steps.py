@@ -215,7 +215,7 @@ OPERATIONS = {
         jnp.argmin({u})
         jnp.sort({u})
         jnp.cumsum({u}, axis=-1)
-        jnp.dot({u}, {u}.T)
+        jnp.inner({u}, {u})
         """,
     "conversion": """
         cast({f}, jnp.int32)
