@@ -2,10 +2,16 @@
 
 from collections.abc import Callable
 
+from .cem import cem
 from .csvgd import csvgd
+from .emcee import emcee
+from .nuts import nuts
 from .protocol import Method, Sampler
+from .sgld import sgld
 from .svgd import svgd
 
-SAMPLERS: dict[str, Callable[..., Method]] = {"svgd": svgd, "csvgd": csvgd}
+SAMPLERS: dict[str, Callable[..., Method]] = {
+    "svgd": svgd, "csvgd": csvgd, "emcee": emcee, "cem": cem, "sgld": sgld, "nuts": nuts,
+}  # fmt: skip
 
-__all__ = ["SAMPLERS", "Method", "Sampler", "csvgd", "svgd"]
+__all__ = ["SAMPLERS", "Method", "Sampler", "cem", "csvgd", "emcee", "nuts", "sgld", "svgd"]

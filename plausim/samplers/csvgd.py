@@ -105,6 +105,7 @@ def csvgd(
                 "gap": jnp.sqrt(jnp.mean(jnp.square(gaps))) if gaps.size else jnp.zeros_like(c),
                 "outside": jnp.max(jnp.abs(outside)),
                 "bandwidth": bandwidth,
+                "simulations": jnp.asarray(len(points), points.dtype),
                 "lost": jnp.sum(found.lost).astype(points.dtype),
             }
             return State(points, memory, held + pace * gaps, bound + pace * outside, state.iteration + 1), info

@@ -53,10 +53,14 @@ def svgd(rate: float = 0.02, anneal: float = 0.5) -> Method:
             weight = warmth(state.iteration / iterations, anneal)
             phi, bandwidth = direction(points, weight * clipped(score), points)
             points, memory = moved(adam, points, len(points) * phi, state.memory)
-            info = {"logdensity": jnp.mean(logdensity), "best": jnp.max(logdensity), "bandwidth": bandwidth}
-            return State(clamp(target, points), memory, state.iteration + 1), info | {
-                "lost": jnp.sum(found.lost).astype(points.dtype)
+            info = {
+                "logdensity": jnp.mean(logdensity),
+                "best": jnp.max(logdensity),
+                "bandwidth": bandwidth,
+                "simulations": jnp.asarray(len(points), points.dtype),
+                "lost": jnp.sum(found.lost).astype(points.dtype),
             }
+            return State(clamp(target, points), memory, state.iteration + 1), info
 
         return Sampler("svgd", init, step, lambda key, state, n: drawn(key, target, state.points, n))
 

@@ -29,7 +29,7 @@ TEXT = {
     "not TOML": ({"windows = 4": "windows = "}, ["is not TOML: Invalid value "]),
     "a key": ({"windows = 4": "window = 4"}, ["likelihood.window: there is no such key; did you mean windows?"]),
     "a setting": ({"particles": "rat = 1.0\nparticles"}, ["sampler.rat: there is no such key; did you mean rate?"]),
-    "a method": ({"particles": 'method = "svdg"\nparticles'}, ['sampler.method = "svdg": may be "svgd" or "csvgd"']),
+    "a method": ({"particles": 'method = "svdg"\nparticles'}, ['sampler.method = "svdg": may be "svgd" or "csvgd" or']),
     "a type": ({"windows = 4": 'windows = "4"'}, ['likelihood.windows = "4": should be an integer']),
     "a bool": ({"iterations": "rate = true\niterations"}, ["sampler.rate = true: should be a number"]),
     "limits": ({"[0.5, 2.0]": "[2.0, 0.5]"}, ['parameters."rod.mass"', "goes from 2 to 0.5; low must be below high"]),
