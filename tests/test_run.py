@@ -50,11 +50,12 @@ def stopping(at: int):
 
 
 @pytest.mark.parametrize("method", [svgd(), csvgd()], ids=lambda method: method.name)
-def test_stopped_and_resumed_anywhere_it_is_the_same_to_the_bit(method, tmp_path: Path, monkeypatch) -> None:
+@pytest.mark.parametrize("stops", [(0, 37), pytest.param((1, 80), marks=pytest.mark.slow)])
+def test_stopped_and_resumed_anywhere_it_is_the_same_to_the_bit(method, stops, tmp_path: Path, monkeypatch) -> None:
     whole, before = numbers(infer(tied(), method, **SIZE)), signal.getsignal(signal.SIGINT)
     monkeypatch.setattr(run, "BREATH", 0.0)  # chunks of one iteration, after the first few
     assert numbers(infer(tied(), method, **SIZE, directory=tmp_path / "by one")) == whole
-    for at in (0, 1, 37, 80):
+    for at in stops:
         with pytest.raises(Interrupted, match=rf"stopped at iteration \d+ of 90; `plausim resume {tmp_path}/{at}`"):
             infer(tied(), method, **SIZE, directory=tmp_path / str(at), progress=stopping(at))
         assert not (tmp_path / str(at) / run.FILE).exists()

@@ -30,7 +30,7 @@ def rolled(engine: Engine, count: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("integrator", ["Euler", "RK4", "implicitfast"])
-@pytest.mark.parametrize("seed, joints", [(0, 1), (1, 2), (2, 3), (5, 6)])
+@pytest.mark.parametrize("seed, joints", [(0, 1), (1, 2), (2, 3), pytest.param(5, 6, marks=pytest.mark.slow)])
 def test_steps_are_mujocos(seed, joints, integrator):
     kinds = SCALARS if integrator == "implicitfast" else (*SCALARS, "ball", "free")
     engine = Engine(tree(seed, joints, integrator=integrator, kinds=kinds), seed)

@@ -79,8 +79,10 @@ def gaussian(dimensions: int) -> tuple[Target, np.ndarray, np.ndarray]:
 
 
 @EACH
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("dimensions", [2, 10])
+@pytest.mark.parametrize(
+    "dimensions, dtype",
+    [(2, np.float32), (2, np.float64), (10, np.float64), pytest.param(10, np.float32, marks=pytest.mark.slow)],
+)
 def test_the_moments_of_a_gaussian(row: Row, dimensions: int, dtype: Any) -> None:
     target, mean, deviation = gaussian(dimensions)
     draws = runner(row, target, dtype)(0, row.particles)
