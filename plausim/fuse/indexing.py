@@ -115,6 +115,11 @@ def _gather(g: Graph, eqn: Any, x: Array, where: Array) -> Array:
     return _unrow(rows, where, eqn)
 
 
+def reads_beyond(g: Graph, eqn: Any, where: Array) -> bool:
+    """Whether an index may lie outside: JAX then reads the nearest number, and has no slope by it."""
+    return eqn.params["mode"] == jax.lax.GatherScatterMode.PROMISE_IN_BOUNDS and known(g, where) is None
+
+
 def _row(fetch: Callable, value: np.ndarray, row: int, flat: Array, where: Array, eqn: Any) -> Array:
     numbers = np.zeros(flat.shape, np.int64)
     numbers[row] = value

@@ -15,6 +15,7 @@ from jax.extend import core as jex
 
 from .folding import DTYPES, is_float
 from .graph import Graph
+from .indexing import reads_beyond
 from .nodes import Array, constants, each
 from .rules import RULES
 from .unfusable import Unfusable
@@ -58,7 +59,8 @@ def _equation(graph: Graph, eqn: Any, inputs: list[Array], markers: bool) -> lis
         raise Unfusable(f"the primitive {name}")
     outputs = rule(graph, eqn, *inputs)
     outputs = outputs if isinstance(outputs, list) else [outputs]
-    if markers and name in SHARED_BY_TIES and any(v.aval.size > 1 for v in eqn.invars):
+    shared = name in SHARED_BY_TIES and any(v.aval.size > 1 for v in eqn.invars)
+    if markers and (shared or (name == "gather" and reads_beyond(graph, eqn, inputs[1]))):
         return with_own_derivative(
             graph, lambda *a: eqn.primitive.bind(*a, **eqn.params), [v.aval for v in eqn.invars], inputs, outputs
         )

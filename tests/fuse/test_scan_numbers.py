@@ -325,3 +325,19 @@ def test_known_factors_do_not_overflow(factor):
     """Two factors become one only where nothing is lost; XLA itself multiplies 1e30 by 1e30."""
     k, x = np.float32(factor), np.float32(1 / factor)
     assert fuse.scan(lambda c, _: (k * (k * c), None), x, None, 1)[0] == k
+
+
+@pytest.mark.parametrize("places", [[0, 1, 1], [5, 5, 5], [-1, -1, -1], [-5, 1, 7]])
+def test_what_is_read_from_beyond_the_end_has_no_slope(places):
+    """JAX reads the nearest number there, and does not differentiate by it."""
+
+    def run(scan, s):
+        def step(carry, _):
+            s, at = carry
+            return carry, s[at]
+
+        return scan(step, (s, jnp.array(places)), None, length=2)[1] * jnp.array([[1.0, 10.0, 100.0]])
+
+    s = jnp.array([0.3, 0.79])
+    for function in (lambda scan: run(scan, s), lambda scan: jax.grad(lambda s: jnp.sum(run(scan, s)))(s)):
+        np.testing.assert_allclose(function(fuse.scan), function(jax.lax.scan), rtol=1e-12)
