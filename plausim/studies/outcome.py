@@ -1,12 +1,14 @@
-"""What a study found: numbers, each beside what it should be, and figures; and how they are kept."""
+"""What a study found: numbers, each beside what it should be, figures and tables; and how they are kept."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from matplotlib.figure import Figure
 
+from plausim.report.tables import Table, latex, markdown
 from plausim.run import Progress
 from plausim.writing import replacing
 
@@ -38,6 +40,7 @@ class Outcome(NamedTuple):
     title: str
     numbers: Sequence[Number]
     figures: dict[str, Figure]  # by the name of their file
+    tables: Mapping[str, Table] = MappingProxyType({})  # the same
 
 
 def heard(tell: Tell) -> Callable[[Progress], None]:
@@ -54,13 +57,18 @@ def heard(tell: Tell) -> Callable[[Progress], None]:
 
 
 def keep(outcome: Outcome, folder: Path) -> list[Path]:
-    """Figures as PNG, numbers as JSON; what was there is replaced."""
+    """Figures as PNG, tables as Markdown and LaTeX, numbers as JSON; what was there is replaced."""
     folder.mkdir(parents=True, exist_ok=True)
     files = []
     for name, figure in outcome.figures.items():
         files.append(folder / f"{name}.png")
         with replacing(files[-1]) as temporary:
             figure.savefig(temporary, dpi=DPI, format="png")
+    for name, table in outcome.tables.items():
+        for ending, text in (("md", markdown(table)), ("tex", latex(table))):
+            files.append(folder / f"{name}.{ending}")
+            with replacing(files[-1]) as temporary:
+                temporary.write_text(text)
     files.append(folder / "numbers.json")
     rows = [{"name": n.name, "value": n.value, "unit": n.unit, "wanted": n.wanted} for n in outcome.numbers]
     with replacing(files[-1]) as temporary:
