@@ -221,11 +221,12 @@ def _longer(history: dict[str, np.ndarray], table: dict[str, np.ndarray]) -> dic
 
 
 def _alive(run: _Run, iteration: int, info: dict[str, float]) -> None:
-    if iteration == 0 and info.get("lost", 0.0) >= run.particles:
+    tries = run.sampler.tries or run.particles
+    if iteration == 0 and info.get("lost", 0.0) >= tries:
         values = np.asarray(run.target.values(jnp.asarray(run.target.starts(1))))[0]
         listed = ", ".join(f"{n} = {v:.3g}" for n, v in zip(run.target.names, values, strict=False))
         raise ValueError(
-            f"the log-likelihood is not finite at any of the {run.particles} starts, such as {listed}; narrow the "
+            f"the log-likelihood is not finite at any of the {tries} starts, such as {listed}; narrow the "
             "limits to values that can exist, shorten the timestep, or use more windows."
         )
 

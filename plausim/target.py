@@ -27,6 +27,14 @@ class Evaluation(NamedTuple):
     gaps: Gaps
 
 
+class Simulator(NamedTuple):
+    """Measurements, noise included, of any point: all that likelihood-free methods see. What was not measured is 0."""
+
+    simulate: Callable[[Array, Point], Float[Array, "recordings steps channels"]]  # of a key and a point
+    observed: Float[np.ndarray, "recordings steps channels"]
+    prior: Callable[[Point], Number] | None = None  # log-density of points, beside the limits
+
+
 class Motion(NamedTuple):
     """Recordings behind a target, for those who show results: each row is a sample after a step."""
 
@@ -52,6 +60,7 @@ class Target:
     values: Callable[[Points], Float[Array, "particles parameters"]]  # the answer in the user's units
     units: tuple[str, ...] = ()
     motion: "Motion | None" = None  # what was measured, where that is motion
+    simulator: "Simulator | None" = None  # for methods that know no density
     stiffness: float = 1.0  # how much log-density a unit of a gap is worth: the scale of penalties
     differentiable: bool = True
 
@@ -88,8 +97,11 @@ def density(
     lower: Float[np.ndarray, " dimensions"] | list[float],
     upper: Float[np.ndarray, " dimensions"] | list[float],
     names: tuple[str, ...] = (),
+    simulator: Simulator | None = None,
 ) -> Target:
     """A target out of any log-density over a box, in the units that it is written in.
+
+    Methods that know no density need a `simulator` whose likelihood it is.
 
     Example:
         >>> from plausim.target import density
@@ -112,6 +124,7 @@ def density(
         starts=lambda count: low + (high - low) * spread(count, low.size),
         values=lambda points: points,
         units=("",) * low.size,
+        simulator=simulator,
     )
 
 

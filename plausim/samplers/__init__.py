@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from .bayessim import bayessim
 from .cem import cem
 from .csvgd import csvgd
 from .emcee import emcee
@@ -12,6 +13,7 @@ from .svgd import svgd
 
 SAMPLERS: dict[str, Callable[..., Method]] = {
     "svgd": svgd, "csvgd": csvgd, "emcee": emcee, "cem": cem, "sgld": sgld, "nuts": nuts,
+    "bayessim": bayessim,
 }  # fmt: skip
 
-__all__ = ["SAMPLERS", "Method", "Sampler", "cem", "csvgd", "emcee", "nuts", "sgld", "svgd"]
+__all__ = ["SAMPLERS", "Method", "Sampler", "bayessim", "cem", "csvgd", "emcee", "nuts", "sgld", "svgd"]

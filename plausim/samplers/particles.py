@@ -21,10 +21,11 @@ def optimiser(rate: float, iterations: int) -> optax.GradientTransformation:
     return optax.chain(optax.scale_by_adam(b1=0.9, b2=0.99), optax.scale_by_schedule(schedule))
 
 
-def moved(adam: optax.GradientTransformation, points: Points, along: Points, memory: Any) -> tuple[Points, Any]:
+def moved(adam: optax.GradientTransformation, points: Any, along: Any, memory: Any) -> tuple[Any, Any]:
+    """Points, or any tree of arrays."""
     with jax.numpy_dtype_promotion("standard"):  # optax counts in integers; how strict the user is, is not its business
         stride, memory = adam.update(along, memory)
-    return points + jnp.asarray(stride), memory
+    return jax.tree.map(lambda x, d: x + jnp.asarray(d), points, stride), memory
 
 
 def clipped(slopes: Points, times: float = CLIP) -> Points:

@@ -26,6 +26,7 @@ class Sampler(NamedTuple):
     step: Callable[[Key, State], tuple[State, Info]]
     draw: Callable[[Key, State, int], Points]
     traced: bool = True  # whether `step` can run inside `jax.jit`, many iterations at a time
+    tries: int | None = None  # how many `lost` counts in the first iteration; one for each particle, if not said
 
 
 class Method(NamedTuple):

@@ -25,6 +25,7 @@ from plausim.systems import System
 from plausim.target import Evaluation, Motion, Number, Point, Target, spread
 
 from .noise import Noise, Range, noise_levels, weigh
+from .simulators import predicted, simulator
 from .stacks import Stack, stacked
 
 Prior = Callable[[Values], Number]
@@ -199,6 +200,9 @@ def _target(
         ])),
         units=(*(p.unit for p in parameters.chosen), *levels.units),
         motion=_motion(system, stack, layout, scan),
+        simulator=None if combine == "sum" and layout.recordings > 1 else simulator(  # one point is one machine
+            system, stack, levels, first == "inferred", prior, scan
+        ),
         stiffness=levels.stiffness(stack),
     )  # fmt: skip
 
@@ -247,23 +251,6 @@ def first_states(stack: Stack, levels: Noise, steps: Float[Array, "recordings ta
     """The first states are as far from the measured ones as their own noise says: a normal density."""
     sd = jnp.asarray(levels.first(stack), steps.dtype)[None]
     return jnp.sum(-0.5 * (steps / sd) ** 2 - jnp.log(sd) - float(0.5 * np.log(2.0 * np.pi)))
-
-
-def predicted(system: System, stack: Stack, values: Params, scan: Scan) -> Float[Array, "recordings steps channels"]:
-    """What would be observed of whole rollouts, from the measured first states."""
-    dtype = values.dtype
-    controls = jnp.asarray(stack.controls, dtype)
-    recordings, windows, steps, inputs = controls.shape
-    whole = controls.reshape(recordings, windows * steps, inputs)
-
-    def rollout(start: State, controls: Float[Array, "steps controls"]) -> Float[Array, "steps channels"]:
-        def advance(state: State, control: Control) -> tuple[State, Array]:
-            state = system.step(values, state, control)
-            return state, system.observe(values, state, control)
-
-        return scan(advance, start, controls)[1]
-
-    return jax.vmap(rollout)(jnp.asarray(stack.starts[:, 0], dtype), whole)
 
 
 def _motion(system: System, stack: Stack, layout: Layout, scan: Scan) -> Motion:
