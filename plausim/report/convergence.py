@@ -1,6 +1,7 @@
 """How numbers change over a run: a panel for each number, a line for each method (`fig:exp-param-noise-metrics`)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +23,14 @@ class Series(NamedTuple):
     values: Float[np.ndarray, "*seeds times"]
 
 
-def draw_convergence(series: Sequence[Series], along: str = "iteration") -> Figure:
-    """Panels and methods come in the order in which they are first named."""
+def draw_convergence(
+    series: Sequence[Series], along: str = "iteration", linear: Mapping[str, float] = MappingProxyType({})
+) -> Figure:
+    """Panels and methods come in the order in which they are first named.
+
+    Numbers that `linear` names have an axis that is linear up to so much, and logarithmic beyond: where most methods
+    are near 0 and one is far. The axes of others are chosen by what they span.
+    """
     methods = list(dict.fromkeys(s.method for s in series))
     numbers = list(dict.fromkeys(s.number for s in series))
     columns = len(numbers) if len(numbers) <= 4 else 3 if len(numbers) <= 6 else 4
@@ -36,7 +43,7 @@ def draw_convergence(series: Sequence[Series], along: str = "iteration") -> Figu
             draw_series(axes, one, methods.index(one.method))
         axes.set_title(number, fontsize=10, loc="left")
         axes.set_xlabel(along)
-        choose_scales(axes, shown)
+        choose_scales(axes, shown, linear.get(number))
     for axes in panels[len(numbers) :]:
         axes.set_axis_off()
     lines = {str(line.get_label()): line for axes in panels for line in axes.lines}
@@ -68,10 +75,10 @@ def draw_series(axes: Axes, series: Series, place: int) -> None:
         axes.text(0.97, height, text, color=colour, ha="right", va="top", fontsize=8, transform=axes.transAxes)
 
 
-def choose_scales(axes: Axes, shown: Sequence[Series]) -> None:
+def choose_scales(axes: Axes, shown: Sequence[Series], linear: float | None = None) -> None:
     values = np.concatenate([s.values.ravel() for s in shown])
     values = values[np.isfinite(values) & (values != 0)]
-    scale, settings = scale_of(values)
+    scale, settings = scale_of(values) if linear is None else ("symlog", {"linthresh": linear})
     few_ticks(axes, "xy", 5)
     if scale != "linear":
         axes.set_yscale(scale, **settings)

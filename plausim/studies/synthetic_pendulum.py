@@ -8,7 +8,13 @@ Two choices are ours, since the paper does not say. The ten lengths are quasi-ra
 and covariance of the density: plain random ones miss its mean by a third of a standard deviation, and no method could
 know. And the likelihood's noise is wider than that of the sensors: it is the width with which each recording stands for
 its neighbours, as a bandwidth does; with the sensors' own there would be ten needles.
+
+SVGD alone takes seconds. `--methods all` compares the paper's five, see `synthetic_methods`.
 """
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -22,7 +28,7 @@ from plausim.report.pairs import Normal, draw_pairs
 from plausim.report.sheet import draw_sheet
 from plausim.results import Posterior
 from plausim.run import infer
-from plausim.samplers import svgd
+from plausim.samplers import Method, cem, emcee, nuts, sgld, svgd
 from plausim.shooting import single
 from plausim.target import Target
 
@@ -38,6 +44,24 @@ REFERENCE = 2000  # draws of the true density, to measure divergences by
 EVERY = 5  # steps between the states of a trajectory that the discrepancy looks at
 
 Lengths = Float[np.ndarray, "_ 2"]
+History = dict[str, Float[np.ndarray, " stages"]]
+
+
+class Way(NamedTuple):
+    """A method as this study uses it."""
+
+    title: str
+    make: Callable[[], Method]
+    times: float = 1.0  # of the others' iterations
+
+
+METHODS = {
+    "emcee": Way("emcee", emcee),
+    "cem": Way("CEM", cem),
+    "sgld": Way("SGLD", sgld),
+    "nuts": Way("NUTS", lambda: nuts(doublings=5), times=3.8),  # its four chains take 21 to 25 simulations an iteration
+    "svgd": Way("SVGD", lambda: svgd(rate=RATE)),
+}
 
 
 def target(lengths: Lengths, seed: int) -> Target:
@@ -52,30 +76,41 @@ def drawn(count: int, seed: int) -> Lengths:
     return engine.random(1 << (count - 1).bit_length())[:count]
 
 
-def run(seed: int = 0, tell: Tell = lambda line: None, iterations: int = ITERATIONS) -> Outcome:
+def run(
+    seed: int = 0,
+    tell: Tell = lambda line: None,
+    iterations: int = ITERATIONS,
+    methods: Sequence[str] = ("svgd",),
+    seeds: int = 1,
+    folder: Path | None = None,
+) -> Outcome:
+    if tuple(methods) != ("svgd",) or seeds > 1:
+        from .synthetic_methods import compared  # it stands on this file
+
+        return compared(methods, range(seed, seed + seeds), iterations, tell, folder)
     lengths = drawn(RECORDINGS, seed)
     tell(f"{RECORDINGS} recordings of {STEPS} steps; {PARTICLES} particles, {iterations:,} iterations of SVGD")
     posterior = infer(
-        target(lengths, seed), svgd(rate=RATE), particles=PARTICLES, iterations=iterations, seed=seed,
+        target(lengths, seed), METHODS["svgd"].make(), particles=PARTICLES, iterations=iterations, seed=seed,
         progress=heard(tell),
     )  # fmt: skip
     tell("measuring what the particles predict against the density and its 50 pendulums")
-    return outcome(posterior, lengths, measured(posterior, seed))
+    return outcome(posterior, lengths, measured(posterior.trail, seed))
 
 
 # ---- what is measured
 
 
-def measured(posterior: Posterior, seed: int) -> dict[str, Float[np.ndarray, " stages"]]:
-    """The paper's metrics at each stage of the run."""
+def measured(sets: Float[np.ndarray, "stages particles 2"], seed: int) -> History:
+    """The paper's metrics of each set of particles: of each stage of a run."""
     rng = np.random.default_rng([seed, 1])
     truth = rng.multivariate_normal(MEAN, COVARIANCE, REFERENCE)
     tests = trajectories(rng.multivariate_normal(MEAN, COVARIANCE, TESTS))
     scale = np.std(tests, axis=(0, 1))
     noisy = tests + np.array(list(two_links.NOISE.values())) * rng.standard_normal(tests.shape)
     rows: dict[str, list[float]] = {name: [] for name in METRICS}
-    together = trajectories(posterior.trail.reshape(-1, 2))  # of all stages at once: each call compiles
-    for particles, moved in zip(posterior.trail, together.reshape(*posterior.trail.shape[:2], STEPS, 4), strict=True):
+    together = trajectories(sets.reshape(-1, 2))  # of all stages at once: each call compiles
+    for particles, moved in zip(sets, together.reshape(*sets.shape[:2], STEPS, 4), strict=True):
         rows["KL(truth || particles), nats"].append(metrics.knn_kl(truth, particles))
         rows["KL(particles || truth), nats"].append(metrics.knn_kl(particles, truth))
         rows["MMD of trajectories"].append(metrics.mmd(_flat(moved / scale), _flat(tests / scale)))
@@ -118,7 +153,7 @@ def turned(one: float, other: float) -> float:
 # ---- what is shown
 
 
-def outcome(posterior: Posterior, lengths: Lengths, history: dict[str, Float[np.ndarray, " stages"]]) -> Outcome:
+def outcome(posterior: Posterior, lengths: Lengths, history: History) -> Outcome:
     values = posterior.values
     forth, back, misfit, held_out = (history[name] for name in METRICS)
     numbers = [

@@ -81,3 +81,11 @@ def test_axes_are_logarithmic_where_apt(values: list[float], scale: str) -> None
 def test_simulations_used_are_on_a_logarithmic_axis() -> None:
     at = np.geomspace(100, 1e6, 10)
     assert draw_convergence([Series("SVGD", "KL", at, AT)], "simulations").axes[0].get_xscale() == "log"
+
+
+def test_one_that_is_far_does_not_flatten_the_others() -> None:
+    series = [Series("CEM", "KL", AT, np.full(10, 22.0)), Series("SVGD", "KL", AT, np.linspace(-0.1, 0.3, 10))]
+    (axes,) = draw_convergence(series, linear={"KL": 1.0}).axes
+    assert axes.get_yscale() == "symlog"
+    near, far = np.diff(axes.transData.transform([[0.0, -0.1], [0.0, 0.3], [0.0, 22.0]])[:, 1])
+    assert near > 0.15 * far
