@@ -1,10 +1,9 @@
-"""BayesSim (Ramos et al. 2019; `sec:likelihoodfree`): learn from simulations what parameters a motion comes from.
+"""BayesSim (Ramos et al. 2019; `sec:likelihoodfree`): learn from simulations which parameters a motion comes from.
 
-Draw parameters from the prior, simulate each, and fit a density q(parameters | summary of the motion) to all pairs; the
-posterior is q at the recordings' own summary. It knows no likelihood: noise is part of the simulations. They are all
-made before the first iteration, and an iteration is an epoch: once through all of them. Parameters are mapped to where
-their uniform prior is a standard normal density, so no draw is beyond the limits, and what the data do not tell is
-simply the kernels' first shape.
+Draw parameters from the prior, simulate each, and fit a density q(parameters | summary of the motion) to all pairs. The
+posterior is q at the recordings' own summary. No likelihood is known: noise is part of the simulations. They are all
+made at the start, and an iteration is an epoch: once through all of them. Parameters are mapped to where their uniform
+prior is a standard normal density: no draw is beyond the limits, and what data do not tell stays a standard normal.
 """
 
 from typing import Any, NamedTuple
@@ -12,33 +11,48 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import ndtr, ndtri
+from jax.scipy.special import ndtr
 from jaxtyping import Array, Float
+from scipy.special import ndtri  # of constants: XLA would fold it away for longer than the rest compiles
 
-from plausim.target import Number, Point, Points, Simulator, Target, clamp, spread
+from plausim.target import Number, Point, Points, Target
 
 from . import networks
-from .chains import limited
-from .networks import MODELS, Weights
+from .lessons import lessons, placed, simulated
+from .networks import MODELS, Features, Weights
 from .particles import moved, optimiser
 from .protocol import Info, Key, Method, Sampler
 from .summaries import SUMMARIES
 
-AT_ONCE = 2000  # simulations side by side: of more, only summaries are in memory
-SOME = 5000  # simulations that say how large the numbers of a summary are
-FAR = 5.0  # usual deviations: chaotic simulations beyond them look like those there
+PATIENCE = 0.1  # of the iterations: without anything better for so long, learning ends
+LEAST = {"simulations": 2, "kernels": 1, "features": 2, "batch": 1, "stride": 1, "depth": 1}
+
+
+class Pairs(NamedTuple):
+    """Simulations; those at the end are kept apart."""
+
+    features: Features  # what the network sees of each
+    free: Float[Array, "simulations parameters"]  # its parameters, where their prior is a standard normal
+    weight: Float[Array, " simulations"]
+
+
+class Learned(NamedTuple):
+    weights: Weights
+    memory: Any  # Adam's
+    kept: Weights  # those that draws come from
+    mean: Number  # log q of the epoch
+    held: Number  # of what is kept apart
+    best: Number
+    rested: Number  # epochs since the best
 
 
 class State(NamedTuple):
-    features: Float[Array, "simulations features"]  # what the network sees of each simulation
-    seen: Float[Array, "1 features"]  # and of the recordings
-    free: Float[Array, "simulations parameters"]  # what was simulated, where the prior is a standard normal
-    weight: Float[Array, " simulations"]  # 0 of those that came to nothing
-    weights: Weights
-    memory: Any  # Adam's
-    best: Number
+    pairs: Pairs
+    seen: Features  # what the network sees of the recordings
+    learned: Learned
     start: Point  # what is not a parameter stays as it is here
-    fresh: Number  # 1 before the first iteration
+    lost: Number  # simulations that came to nothing, and that no iteration has reported yet
+    simulations: Number  # the same of all
 
 
 def bayessim(
@@ -47,6 +61,7 @@ def bayessim(
     simulations: int = 10_000,
     kernels: int = 4,
     features: int = 200,
+    held: float = 0.1,
     rate: float = 1e-3,
     batch: int = 1000,
     stride: int = 20,
@@ -57,124 +72,92 @@ def bayessim(
     Args:
         summary: what is seen of a motion: `downsampled`, `difference`, `summary` or `signature`.
         model: the density network: `mdn`, `mdrff-rbf` or `mdrff-matern`.
-        simulations: how many, all before the first iteration.
+        simulations: how many, all at the start.
         kernels: how many normal densities the mixture has.
-        features: random Fourier features, of the two models that have them.
+        features: random Fourier features, for the two models that have them.
+        held: which part of the simulations is kept apart. The network that is best on these is the result, and learning
+            ends when none has been better for a tenth of the iterations. 0: the last one is.
         rate: Adam's first learning rate; it falls to a hundredth along a cosine.
         batch: simulations in each of its steps.
         stride: steps between the samples that `downsampled` and `difference` keep.
-        depth: of `signature`, how many integrals are iterated.
+        depth: how many integrals `signature` iterates.
 
     """
     if summary not in SUMMARIES or model not in MODELS:
         raise ValueError(f"summary {summary!r}, model {model!r}; there are {tuple(SUMMARIES)} and {tuple(MODELS)}.")
     settings = {
         "summary": summary, "model": model, "simulations": simulations, "kernels": kernels, "features": features,
-        "rate": rate, "batch": batch, "stride": stride, "depth": depth,
+        "held": held, "rate": rate, "batch": batch, "stride": stride, "depth": depth,
     }  # fmt: skip
-    few = [f"{name} {settings[name]}" for name in ("simulations", "kernels", "features", "batch", "stride", "depth")
-           if settings[name] < 1 + (name in ("simulations", "features"))]  # fmt: skip
-    if few or not rate > 0:
-        raise ValueError(f"{', '.join(few) or f'rate {rate:g}'}; give at least 1, at least 2 simulations and features.")
-    network = MODELS[model]
+    if few := [f"{name} is {settings[name]}, at least {n}" for name, n in LEAST.items() if settings[name] < n]:
+        raise ValueError(f"too little for bayessim: {'; '.join(few)}.")
+    if not rate > 0 or not 0 <= held < 1:
+        raise ValueError(f"rate {rate:g}, held {held:g}; the first is above 0, the second a part from 0 to below 1.")
+
+    def look(motions: Float[Array, "recordings steps channels"]) -> Float[Array, " numbers"]:
+        each = jax.vmap(lambda motion: SUMMARIES[summary](motion, stride, depth))(motions)
+        return each.ravel().astype(jnp.float32)
 
     def make(target: Target, iterations: int) -> Sampler:
-        simulator, answer = simulated(target), target.parameters
-        low, width = target.lower[:answer], (target.upper - target.lower)[:answer]
-        size = min(batch, simulations)
-        count = simulations // size  # of steps in an epoch: what is left over is another part in each
+        network, answer = MODELS[model], target.parameters
+        simulated("bayessim", target)
+        taught = max(simulations - round(held * simulations), 1)
+        size = min(batch, taught)
+        count = taught // size  # of steps in an epoch; what is left over is another part in each
         adam = optimiser(rate, iterations * count)
-        parameters = np.asarray(spread(simulations, answer))
-
-        def seen(motions: Float[Array, "recordings steps channels"]) -> Float[Array, " numbers"]:
-            each = jax.vmap(lambda motion: SUMMARIES[summary](motion, stride, depth))(motions)
-            return each.ravel().astype(jnp.float32)
-
-        def placed(start: Point, unit: Float[Array, "n parameters"]) -> Points:
-            values = jnp.asarray(low, start.dtype)[None] + jnp.asarray(width, start.dtype)[None] * unit
-            return jnp.tile(start, (len(unit), 1)).at[:, :answer].set(values)
 
         def init(key: Key, points: Points) -> State:
             noise, wave, first = jax.random.split(key, 3)
-            start, unit = points[0], jnp.asarray(parameters, points.dtype)
-            rows, weight = jax.lax.map(
-                lambda each: summarised(simulator, seen, *each),
-                (jax.random.split(noise, simulations), placed(start, unit)), batch_size=AT_ONCE,
-            )  # fmt: skip
-            weight = weight / jnp.maximum(jnp.mean(weight), 1e-30)
-            rows = standardised(rows, weight > 0, seen(jnp.asarray(simulator.observed, jnp.float32)))
-            expanded = network.expand(wave, rows, features)
-            weights = networks.begun(first, (expanded.shape[1], *network.hidden), kernels, answer)
-            return State(
-                expanded[:-1], expanded[-1:], ndtri(unit).astype(jnp.float32), weight.astype(jnp.float32), weights,
-                adam.init(weights), jnp.asarray(-jnp.inf, jnp.float32), start, jnp.ones((), jnp.float32),
-            )  # fmt: skip
+            found = lessons(noise, "bayessim", target, points[0], simulations, look)
+            rows = network.expand(wave, found.rows, features)
+            weights = networks.begun(first, (rows.shape[1], *network.hidden), kernels, answer)
+            pairs = Pairs(rows[:-1], jnp.asarray(ndtri(found.unit), jnp.float32), found.weight)
+            low, none = jnp.full((), -jnp.inf, jnp.float32), jnp.zeros((), jnp.float32)
+            learned = Learned(weights, adam.init(weights), weights, low, low, low, none)
+            return State(pairs, rows[-1:], learned, points[0], found.lost, none + simulations)
 
-        def loglikelihood(weights: Weights, rows: Any) -> Number:
-            """Mean log q of simulations, in the unit box: 0 is the prior."""
-            head, free, weight = networks.output(weights, rows[0]), rows[1], rows[2]
-            found = networks.logdensity(networks.mixture(head, kernels, answer), free)
-            prior = jnp.sum(-0.5 * free * free, 1) - float(0.5 * answer * np.log(2.0 * np.pi))
-            return jnp.mean(weight * (found - prior))
+        def score(weights: Weights, pairs: Pairs) -> Number:
+            """Mean log q in the unit box: that of the prior is 0."""
+            found = networks.mixture(networks.output(weights, pairs.features), kernels, answer)
+            prior = -0.5 * jnp.sum(pairs.free**2, 1) - float(0.5 * answer * np.log(2.0 * np.pi))
+            return jnp.mean(pairs.weight * (networks.logdensity(found, pairs.free) - prior))
+
+        def epoch(key: Key, pairs: Pairs, last: Learned) -> Learned:
+            order = jax.random.permutation(key, taught)[: count * size].reshape(count, size)
+
+            def learn(now: tuple[Weights, Any], some: Array) -> tuple[tuple[Weights, Any], Number]:
+                mean, slopes = jax.value_and_grad(score)(now[0], Pairs(*(x[some] for x in pairs)))
+                return moved(adam, now[0], slopes, now[1]), mean
+
+            (weights, memory), means = jax.lax.scan(learn, (last.weights, last.memory), order)
+            mean = jnp.mean(means)
+            apart = score(weights, Pairs(*(x[taught:] for x in pairs))) if taught < simulations else mean
+            better = apart > last.best
+            keep = better if taught < simulations else jnp.ones_like(better)
+            kept = jax.tree.map(lambda new, old: jnp.where(keep, new, old), weights, last.kept)
+            rested = jnp.where(keep, 0.0, last.rested + 1.0)
+            return Learned(weights, memory, kept, mean, apart, jnp.maximum(apart, last.best), rested)
 
         def step(key: Key, state: State) -> tuple[State, Info]:
-            order = jax.random.permutation(key, simulations)[: count * size].reshape(count, size)
-
-            def learn(carry: tuple[Weights, Any], some: Array) -> tuple[tuple[Weights, Any], Number]:
-                weights, memory = carry
-                rows = state.features[some], state.free[some], state.weight[some]
-                found, slopes = jax.value_and_grad(loglikelihood)(weights, rows)
-                return moved(adam, weights, slopes, memory), found
-
-            (weights, memory), found = jax.lax.scan(learn, (state.weights, state.memory), order)
-            mean = jnp.mean(found)
-            best = jnp.maximum(mean, state.best)
-            said = {
-                "logdensity": mean,
-                "best": best,
-                "simulations": simulations * state.fresh,
-                "lost": jnp.sum(state.weight == 0).astype(jnp.float32) * state.fresh,
+            learned = jax.lax.cond(
+                state.learned.rested < max(PATIENCE * iterations, 1.0),
+                epoch, lambda key, pairs, last: last, key, state.pairs, state.learned,
+            )  # fmt: skip
+            info = {
+                "logdensity": learned.mean,
+                "held": learned.held,
+                "best": learned.best,
+                "simulations": state.simulations,
+                "lost": state.lost,
             }
-            state = state._replace(weights=weights, memory=memory, best=best, fresh=jnp.zeros_like(state.fresh))
-            return state, {name: number.astype(state.start.dtype) for name, number in said.items()}
+            none = jnp.zeros_like(state.lost)
+            state = state._replace(learned=learned, lost=none, simulations=none)
+            return state, {name: number.astype(state.start.dtype) for name, number in info.items()}
 
         def draw(key: Key, state: State, n: int) -> Points:
-            head = networks.output(state.weights, state.seen)
-            free = networks.draws(key, networks.mixture(head, kernels, answer), n)
-            return clamp(target, placed(state.start, ndtr(free.astype(state.start.dtype))))
+            found = networks.mixture(networks.output(state.learned.kept, state.seen), kernels, answer)
+            return placed(target, state.start, ndtr(networks.draws(key, found, n).astype(state.start.dtype)))
 
         return Sampler("bayessim", init, step, draw, tries=simulations)
 
     return Method("bayessim", settings, make, gradients=False)
-
-
-def simulated(target: Target) -> Simulator:
-    if target.simulator is None:
-        raise ValueError(
-            "bayessim learns from simulations with noise, and this target has no simulator: give it one, as in "
-            'density(..., simulator=...); of several recordings, there is one with combine="product" only.'
-        )
-    endless = [n for n, boxed in zip(target.names[: target.parameters], limited(target), strict=False) if not boxed]
-    if endless:
-        raise ValueError(f"bayessim draws between limits, and {', '.join(endless)} has none; give it some.")
-    return target.simulator
-
-
-def summarised(simulator: Simulator, seen: Any, key: Key, point: Point) -> tuple[Float[Array, " numbers"], Number]:
-    """What is seen of a simulation, and how much it counts: as much as the prior says, or nothing if it failed."""
-    row = seen(simulator.simulate(key, point))
-    alive = jnp.all(jnp.isfinite(row))
-    weight = jnp.ones((), point.dtype) if simulator.prior is None else jnp.exp(simulator.prior(point))
-    return jnp.where(alive, row, 0.0), jnp.where(alive, weight, 0.0)
-
-
-def standardised(
-    rows: Float[Array, "simulations numbers"], alive: Array, observed: Float[Array, " numbers"]
-) -> Float[Array, "rows numbers"]:
-    """All rows and the observed one as the last, in units of how far rows usually are from their median."""
-    every = -(-len(rows) // SOME)
-    some = jnp.where(alive[:, None], rows, jnp.nan)[::every]
-    lowest, middle, highest = jnp.nanpercentile(some, jnp.asarray([16.0, 50.0, 84.0], rows.dtype), 0)
-    spread = jnp.where(highest > lowest, 0.5 * (highest - lowest), 1.0)
-    rows = jnp.concatenate([jnp.where(alive[:, None], rows, middle[None]), observed[None]])
-    return jnp.clip((rows - middle[None]) / spread[None], -FAR, FAR)

@@ -31,9 +31,9 @@ def difference(motion: Motion, stride: int = 20) -> Numbers:
 
 def summary(motion: Motion) -> Numbers:
     """Of each channel mean, variance and autocorrelations; of each two their correlation."""
-    mean, variance = jnp.mean(motion, 0), jnp.var(motion, 0)
-    still = variance == 0  # what does not move goes along with nothing
-    away = (motion - mean[None]) / jnp.where(still, 1.0, jnp.sqrt(variance))[None]
+    mean, variance = jnp.mean(motion, 0), jnp.var(motion - motion[:1], 0)  # 0, not nearly so, of what does not move
+    still = variance == 0  # goes along with nothing
+    away = jnp.where(still, 0.0, 1.0 / jnp.sqrt(jnp.where(still, 1.0, variance)))[None] * (motion - mean[None])
     cross = (away.T @ away / len(motion))[np.triu_indices(motion.shape[1], 1)]
     auto = [jnp.sum(away[lag:] * away[:-lag], 0) / len(motion) for lag in LAGS if lag < len(motion)]
     return jnp.concatenate([mean, variance, cross, *auto])
