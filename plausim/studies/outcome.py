@@ -49,9 +49,9 @@ def heard(tell: Tell) -> Callable[[Progress], None]:
 
     def hear(now: Progress) -> None:
         fifth = 5 * now.iteration // now.iterations
-        if fifth and fifth not in said:
+        if fifth and fifth not in said and now.info:  # a run that had ended before has none
             said.add(fifth)
-            tell(f"iteration {now.iteration:,}: mean log-likelihood {now.info['logdensity']:,.1f}, {now.seconds:.0f} s")
+            tell(f"iteration {now.iteration:,}: mean log-density {now.info['logdensity']:,.1f}, {now.seconds:.0f} s")
 
     return hear
 

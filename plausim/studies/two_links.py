@@ -50,12 +50,12 @@ def with_lengths(model: Model, values: dict[str, Float[Array, ""]]) -> Model:
     return replace(model, bodies=replace(bodies, com=com, pos=pos.at[1, 2].set(-values["length1"])))
 
 
-def parameters() -> Parameters:
-    return choose(mechanics.parse(MJCF), [Parameter(name, *LIMITS, unit="m") for name in LENGTHS], into=with_lengths)
+def parameters(limits: tuple[float, float] = LIMITS) -> Parameters:
+    return choose(mechanics.parse(MJCF), [Parameter(name, *limits, unit="m") for name in LENGTHS], into=with_lengths)
 
 
-def pendulum() -> System:
-    return system(parameters())
+def pendulum(limits: tuple[float, float] = LIMITS) -> System:
+    return system(parameters(limits))
 
 
 def moved(
