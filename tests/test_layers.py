@@ -24,6 +24,7 @@ LAYERS = [
     {"shooting"},
     {"samplers"},
     {"metrics"},
+    {"scores"},
     {"diagnose"},
     {"results"},
     {"checkpoints"},

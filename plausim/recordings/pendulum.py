@@ -74,6 +74,26 @@ def double_pendulum(
     return whole if frames is None else cut(whole, *frames)
 
 
+def marker_noise(
+    folder: str | os.PathLike, run: int, frames: tuple[int, int] = (20, 420), rate: float = 500.0, verify: bool = True
+) -> dict[str, float]:
+    """The standard deviation of each channel's noise, from what cannot be: arms whose length changes.
+
+    A marker that strays along its arm changes the arm's length, and across it the arm's angle, by as much. So the noise
+    is told from the recording alone, with no model of the motion; the velocities' by the same filter as they are made by.
+    """
+    pixels = markers(folder, run, verify)
+    places, speeds = [], []
+    for one, other in ((pixels[:, 0:2], pixels[:, 2:4]), (pixels[:, 2:4], pixels[:, 4:6])):
+        length = np.linalg.norm(other - one, axis=1)
+        away = length / length.mean()
+        speed, _ = smoothing.velocities(away, np.ones(len(away), bool), 1.0 / rate)
+        places.append(float(np.std(away[frames[0] : frames[1] + 1])))
+        speeds.append(float(np.std(speed[frames[0] : frames[1] + 1])))
+    elbow = [float(np.hypot(*both)) for both in (places, speeds)]  # its angle is the difference of two
+    return dict(zip(CHANNELS, (places[0], elbow[0], speeds[0], elbow[1]), strict=True))
+
+
 def markers(folder: str | os.PathLike, run: int, verify: bool = True) -> Float[np.ndarray, "frames 6"]:
     """The numbers of one run's file, as they are."""
     file = Path(folder) / f"{run}.csv"
