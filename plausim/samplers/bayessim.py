@@ -6,6 +6,7 @@ made at the start, and an iteration is an epoch: once through all of them. Param
 prior is a standard normal density: no draw is beyond the limits, and what data do not tell stays a standard normal.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -18,12 +19,13 @@ from scipy.special import ndtri  # of constants: XLA would fold it away for long
 from plausim.target import Number, Point, Points, Target
 
 from . import networks
-from .lessons import lessons, placed, simulated
+from .lessons import lessons, placed, simulated, surviving
 from .networks import MODELS, Features, Weights
 from .particles import moved, optimiser
 from .protocol import Info, Key, Method, Sampler
 from .summaries import SUMMARIES
 
+TRIES = 4  # of each draw, before one is taken that cannot be simulated
 PATIENCE = 0.1  # of the iterations: without anything better for so long, learning ends
 LEAST = {"simulations": 2, "kernels": 1, "features": 2, "batch": 1, "stride": 1, "depth": 1}
 
@@ -57,7 +59,7 @@ class State(NamedTuple):
 
 def bayessim(
     summary: str = "downsampled",
-    model: str = "mdrff-matern",
+    model: str = "mdn",
     simulations: int = 10_000,
     kernels: int = 4,
     features: int = 200,
@@ -99,8 +101,7 @@ def bayessim(
         return each.ravel().astype(jnp.float32)
 
     def make(target: Target, iterations: int) -> Sampler:
-        network, answer = MODELS[model], target.parameters
-        simulated("bayessim", target)
+        simulator, network, answer = simulated("bayessim", target), MODELS[model], target.parameters
         taught = max(simulations - round(held * simulations), 1)
         size = min(batch, taught)
         count = taught // size  # of steps in an epoch; what is left over is another part in each
@@ -108,7 +109,7 @@ def bayessim(
 
         def init(key: Key, points: Points) -> State:
             noise, wave, first = jax.random.split(key, 3)
-            found = lessons(noise, "bayessim", target, points[0], simulations, look)
+            found = lessons(noise, simulator, target, points[0], simulations, look)
             rows = network.expand(wave, found.rows, features)
             weights = networks.begun(first, (rows.shape[1], *network.hidden), kernels, answer)
             pairs = Pairs(rows[:-1], jnp.asarray(ndtri(found.unit), jnp.float32), found.weight)
@@ -116,9 +117,12 @@ def bayessim(
             learned = Learned(weights, adam.init(weights), weights, low, low, low, none)
             return State(pairs, rows[-1:], learned, points[0], found.lost, none + simulations)
 
+        def mixture(weights: Weights, rows: Features) -> networks.Mixture:
+            return networks.mixture(networks.output(weights, rows), kernels, answer)
+
         def score(weights: Weights, pairs: Pairs) -> Number:
             """Mean log q in the unit box: that of the prior is 0."""
-            found = networks.mixture(networks.output(weights, pairs.features), kernels, answer)
+            found = mixture(weights, pairs.features)
             prior = -0.5 * jnp.sum(pairs.free**2, 1) - float(0.5 * answer * np.log(2.0 * np.pi))
             return jnp.mean(pairs.weight * (networks.logdensity(found, pairs.free) - prior))
 
@@ -154,9 +158,11 @@ def bayessim(
             state = state._replace(learned=learned, lost=none, simulations=none)
             return state, {name: number.astype(state.start.dtype) for name, number in info.items()}
 
+        @partial(jax.jit, static_argnums=2)
         def draw(key: Key, state: State, n: int) -> Points:
-            found = networks.mixture(networks.output(state.learned.kept, state.seen), kernels, answer)
-            return placed(target, state.start, ndtr(networks.draws(key, found, n).astype(state.start.dtype)))
+            found, (way, noise) = mixture(state.learned.kept, state.seen), jax.random.split(key)
+            unit = ndtr(networks.draws(way, found, TRIES * n).astype(state.start.dtype))
+            return surviving(noise, simulator, placed(target, state.start, unit).reshape(TRIES, n, -1))
 
         return Sampler("bayessim", init, step, draw, tries=simulations)
 

@@ -30,9 +30,9 @@ class Lessons(NamedTuple):
     lost: Number  # how many came to nothing
 
 
-def lessons(key: Key, method: str, target: Target, start: Point, count: int, look: Look) -> Lessons:
+def lessons(key: Key, simulator: Simulator, target: Target, start: Point, count: int, look: Look) -> Lessons:
     """So many simulations, as `look` sees them; what is not a parameter is as in `start`."""
-    simulator, unit = simulated(method, target), spread(count, target.parameters)
+    unit = spread(count, target.parameters)
     points = placed(target, start, jnp.asarray(unit, start.dtype))
     prior = simulator.prior or (lambda point: jnp.zeros((), point.dtype))
 
@@ -58,6 +58,14 @@ def simulated(method: str, target: Target) -> Simulator:
     if endless:
         raise ValueError(f"{method} draws between limits, and {', '.join(endless)} has none; give it some.")
     return target.simulator
+
+
+def surviving(key: Key, simulator: Simulator, tries: Float[Array, "tries n dimensions"]) -> Points:
+    """The first of some tries that can be simulated: what has been learned knows nothing of those that cannot."""
+    every = tries.reshape(-1, tries.shape[2])
+    finite = lambda each: jnp.all(jnp.isfinite(simulator.simulate(*each)))  # noqa: E731
+    alive = jax.lax.map(finite, (jax.random.split(key, len(every)), every), batch_size=AT_ONCE)
+    return tries[jnp.argmax(alive.reshape(tries.shape[:2]), 0), jnp.arange(tries.shape[1])]
 
 
 def placed(target: Target, start: Point, unit: Float[Array, "n parameters"]) -> Points:
