@@ -14,7 +14,7 @@ from typing import Any
 
 from .outcome import Outcome, Tell, keep
 
-STUDIES = ("landscape", "synthetic-pendulum", "combination")
+STUDIES = ("landscape", "synthetic-pendulum", "combination", "double-pendulum", "bayessim-two-lengths")
 OPTIONS = ("methods", "data", "limits", "seeds", "references")
 LIMITS = ("paper", "wide")
 ALL = "all"
