@@ -2,6 +2,8 @@
 
 import tracemalloc
 
+import arviz_base
+import arviz_stats
 import hypothesis.strategies as st
 import numpy as np
 import pytest
@@ -68,6 +70,19 @@ def test_knn_kl_is_the_formula(size: int, k: int, l: int) -> None:  # noqa: E741
         to_p = sorted(np.linalg.norm(p[i] - np.delete(p, i, axis=0), axis=1))[l - 1]
         total += size * np.log(to_q / to_p) + digamma(l) - digamma(k)
     assert_allclose(knn_kl(p, q, k, l), total / 40 + np.log(30 / 39), rtol=1e-12)
+
+
+@pytest.mark.parametrize("size, noise", [(1, 5e-3), (3, 1e-4), (metrics.WIDE + 10, 1e-4)])
+def test_knn_kl_of_first_neighbours_is_that_of_arviz(size: int, noise: float) -> None:
+    """Theirs adds noise of 1e-6 standard deviations to all points, takes samples of one size, and is never below 0."""
+    p, q = normals(0, 200, size), 0.5 + 1.5 * normals(1, 200, size)
+    one, other = (arviz_base.from_dict({"posterior": {"x": points[None]}}) for points in (p, q))
+    theirs = [
+        arviz_stats.kl_divergence(*pair, num_samples=200, round_to="none") for pair in ((one, other), (other, one))
+    ]
+    ours = np.array([knn_kl(p, q, 1, 1), knn_kl(q, p, 1, 1)])
+    assert_allclose(np.maximum(ours, 0.0), theirs, atol=noise)
+    assert ours.max() > 0
 
 
 def test_knn_kl_is_nan_where_it_does_not_exist() -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.signal import savgol_filter
+from scipy.signal import savgol_coeffs, savgol_filter
 
 from plausim import mechanics, recordings
-from plausim.recordings.pendulum import SHA256
+from plausim.recordings.pendulum import SHA256, marker_noise
 
 DATA = Path(os.environ.get("PLAUSIM_DATA", Path(__file__).parents[2] / "shared" / "data")) / "ibm-double-pendulum"
 published = pytest.mark.skipif(
@@ -20,13 +20,15 @@ published = pytest.mark.skipif(
 )
 
 
-def write(folder: Path, q: np.ndarray, pivot: tuple[float, float] = (1200.0, 1220.0)) -> None:
-    """Markers where two arms of 1e6 and 5e5 units put them."""
+def write(
+    folder: Path, q: np.ndarray, pivot: tuple[float, float] = (1200.0, 1220.0), stray: np.ndarray | float = 0.0
+) -> None:
+    """Markers where two arms of 1e6 and 5e5 units put them, or astray of there."""
     down, right = 1e6 * np.cos(q[:, 0]) + pivot[0], 1e6 * np.sin(q[:, 0]) + pivot[1]
     angle = q[:, 0] + q[:, 1]
     tip = np.stack([down + 5e5 * np.cos(angle), right + 5e5 * np.sin(angle)], axis=1)
     rows = np.concatenate([np.tile(pivot, (len(q), 1)), np.stack([down, right], axis=1), tip], axis=1)
-    np.savetxt(folder / "3.csv", np.rint(rows), fmt="%d", delimiter=",")
+    np.savetxt(folder / "3.csv", np.rint(rows + stray), fmt="%d", delimiter=",")
 
 
 def test_angles_are_those_that_the_markers_were_placed_at(tmp_path: Path) -> None:
@@ -41,6 +43,34 @@ def test_angles_are_those_that_the_markers_were_placed_at(tmp_path: Path) -> Non
     hanging = recordings.double_pendulum(tmp_path, 3, frames=(2, 12), verify=False)
     assert (hanging.steps, hanging.timestep) == (10, 0.002)
     np.testing.assert_allclose(hanging.states, 0.0, atol=1e-5)
+
+
+def test_marker_noise_is_that_of_markers_that_stray(tmp_path: Path) -> None:
+    """All three stray alike. The arms turn about each other, so that what both owe to the elbow averages out."""
+    time = np.arange(6000) / 500.0
+    q = np.stack([2.0 * np.sin(3.0 * time), 7.0 * time], axis=1)
+    sigma, interior = 2000.0, (20, 5979)
+    write(tmp_path, q, stray=sigma * np.random.default_rng(0).normal(size=(6000, 6)))
+    found = marker_noise(tmp_path, 3, interior, verify=False)
+    angle1, angle2 = found["angle1"], found["angle2"]
+    first, second = np.sqrt(2.0) * sigma / np.array([1e6, 5e5])  # an arm strays at both of its ends
+    np.testing.assert_allclose([angle1, angle2], [first, np.hypot(first, second)], rtol=0.03)
+    weights = np.linalg.norm(savgol_coeffs(15, 4, deriv=1, delta=0.002))
+    np.testing.assert_allclose([found["rate1"], found["rate2"]], weights * np.array([angle1, angle2]), rtol=0.05)
+    read = recordings.double_pendulum(tmp_path, 3, interior, verify=False).observed[:, :2] - q[20:5980]
+    np.testing.assert_allclose(np.std(read, axis=0), [angle1, angle2], rtol=0.05)
+
+
+def test_marker_noise_of_a_fixed_pivot(tmp_path: Path) -> None:
+    """Then the first arm strays at one end only, by no more than its elbow does."""
+    q = np.zeros((3000, 2))
+    write(
+        tmp_path,
+        q,
+        stray=np.r_[0.0, 0.0, 1.0, 1.0, 0.0, 0.0] * 2000.0 * np.random.default_rng(1).normal(size=(3000, 6)),
+    )
+    found = marker_noise(tmp_path, 3, (0, 2999), verify=False)
+    np.testing.assert_allclose([found["angle1"], found["angle2"]], [2e-3, np.hypot(2e-3, 4e-3)], rtol=0.05)
 
 
 def test_what_is_wrong_with_the_folder_is_said(tmp_path: Path) -> None:
