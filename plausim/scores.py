@@ -18,7 +18,7 @@ from plausim import metrics
 
 LEVEL = 0.9
 NEIGHBOURS = 3  # of `eq:knn-kl`: k and l
-THIN = 5  # samples of which one is looked at where all pairs of trajectories are
+THIN = 5  # measured samples of which one is looked at where all pairs of trajectories are
 CALM = 1e6  # spreads: a simulation that strays further has failed, whatever number it ends with
 
 Paths = Float[np.ndarray, "draws motions steps channels"]
@@ -55,8 +55,8 @@ def judged(paths: Paths, predicted: Paths, heldout: Heldout) -> Scores:
         none = dict.fromkeys(heldout.units, np.nan)
         return Scores(np.nan, np.nan, none, np.nan, np.nan, np.nan, np.nan, failed)
     real, simulated = flat(heldout.observed, heldout), flat(predicted, heldout)
-    pooled, truth = (flat(x[..., ::THIN, :], thinned(heldout)) for x in (paths, heldout.observed))
-    together = pooled.reshape(-1, pooled.shape[-1])
+    pooled, truth = (few(x, heldout) for x in (paths, heldout.observed))
+    together, width = pooled.reshape(-1, pooled.shape[-1]), metrics.median_distance(truth)
     return Scores(
         energy=float(np.mean([energy(simulated[:, i], real[i], heldout.known[i]) for i in range(len(real))])),
         coverage=coverage(predicted, heldout),
@@ -64,7 +64,7 @@ def judged(paths: Paths, predicted: Paths, heldout: Heldout) -> Scores:
         log_likelihood=likelihood(paths, heldout),
         kl_real_sim=metrics.knn_kl(truth, together, NEIGHBOURS, NEIGHBOURS),
         kl_sim_real=metrics.knn_kl(together, truth, NEIGHBOURS, NEIGHBOURS),
-        mmd=metrics.mmd(together, truth, metrics.median_distance(truth), unbiased=False) if len(truth) > 1 else np.nan,
+        mmd=metrics.mmd(together, truth, width, unbiased=False) if width > 0 else np.nan,
         failed=failed,
     )
 
@@ -75,16 +75,21 @@ def lasting(paths: Paths, heldout: Heldout) -> Bool[np.ndarray, " draws"]:
         return np.all(np.abs(paths) < CALM * heldout.spread, axis=(1, 2, 3))
 
 
-def thinned(heldout: Heldout) -> Heldout:
-    return heldout._replace(observed=heldout.observed[:, ::THIN], known=heldout.known[:, ::THIN])
-
-
 def flat(
     paths: Float[np.ndarray, "*draws motions steps channels"], heldout: Heldout
 ) -> Float[np.ndarray, "*draws motions numbers"]:
     """Trajectories as points, in spreads; what was not measured is the same in all."""
     scaled = np.where(heldout.known, paths / heldout.spread, 0.0)
     return scaled.reshape(*scaled.shape[:-2], -1)
+
+
+def few(
+    paths: Float[np.ndarray, "*draws motions steps channels"], heldout: Heldout
+) -> Float[np.ndarray, "*draws motions numbers"]:
+    """The same of every few samples that were measured; what no motion has is no dimension of theirs."""
+    rows = np.flatnonzero(heldout.known.any(axis=(0, 2)))[::THIN]
+    thin = heldout._replace(known=heldout.known[:, rows])
+    return flat(paths[..., rows, :], thin)[..., thin.known.any(axis=0).ravel()]
 
 
 def energy(
