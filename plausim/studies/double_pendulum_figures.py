@@ -29,7 +29,7 @@ from .double_pendulum import (
 MOTION = 0  # of those held out: the one that is drawn
 SINGLE = ("emcee", "cem", "nuts", "sgld", "svgd", OURS)
 MULTIPLE = ("emcee, multiple", "cem, multiple", "nuts, multiple", "sgld, multiple", "svgd, multiple", OURS)
-LINES = (*SINGLE, *MULTIPLE[:-1])
+PANELS = {"single shooting": SINGLE, "multiple shooting": MULTIPLE}
 SHORT = {"emcee": "emcee", "cem": "CEM", "nuts": "NUTS", "sgld": "SGLD", "svgd": "SVGD", OURS: "CSVGD"}
 EVERY = 4  # stages of a run, of which one is scored
 ANGLES = ["angle1", "angle2"]
@@ -43,7 +43,7 @@ def figures(rivals: Sequence[Rival], benches: Sequence[Bench]) -> dict[str, Figu
     pages = {
         "trajectories": densities(one, found, SINGLE),
         "trajectories-multiple": densities(one, found, MULTIPLE),
-        "trajectories-bayessim": bayessim_sheet(one, found),
+        **{f"trajectories-{model}": bayessim_densities(one, found, model) for model in MODELS},
         "parameters": parameters(found.get(OURS)),
         "combinations": combinations(found.get(OURS)),
         "horizon": horizon(one, found),
@@ -53,8 +53,7 @@ def figures(rivals: Sequence[Rival], benches: Sequence[Bench]) -> dict[str, Figu
 
 
 def name_of(label: str) -> str:
-    name, _, shooting = label.partition(", ")
-    return SHORT[name] + (", multiple" if shooting else "")
+    return SHORT[label.partition(", ")[0]]
 
 
 # ---- what is predicted
@@ -70,11 +69,9 @@ def densities(one: Bench, found: dict[str, Rival], wanted: Sequence[str], names:
     return draw_density(time, shown, one.heldout.observed[MOTION, :, :2], ANGLES, ["rad", "rad"])
 
 
-def bayessim_sheet(one: Bench, found: dict[str, Rival]) -> Figure | None:
-    """`fig:ibm-pendulum-rollouts-bayessim`: a row for each model."""
-    rows = {model: densities(one, found, [variant(s, model) for s in SUMMARIES], list(SUMMARIES)) for model in MODELS}
-    drawn = {model: figure for model, figure in rows.items() if figure is not None}
-    return draw_sheet(list(drawn.values()), list(drawn)) if drawn else None
+def bayessim_densities(one: Bench, found: dict[str, Rival], model: str) -> Figure | None:
+    """Of one density network, by what it sees (`fig:ibm-pendulum-rollouts-bayessim`)."""
+    return densities(one, found, [variant(summary, model) for summary in SUMMARIES], list(SUMMARIES))
 
 
 def moved(one: Bench, rival: Rival) -> Float[np.ndarray, "draws motions steps channels"]:
@@ -96,7 +93,8 @@ def combinations(rival: Rival | None) -> Figure | None:
     """What the motion does tell, beside what a regression over seven whole runs found."""
     if rival is None or rival.posterior is None:
         return None
-    return draw_pairs(ratios(rival.posterior.values), RATIOS, ("",) * 3, truth=MEASURED)
+    title = "CSVGD; the star: a regression over seven whole runs"
+    return draw_pairs(ratios(rival.posterior.values), RATIOS, ("",) * 3, truth=MEASURED, title=title)
 
 
 def ratios(values: Values) -> Float[np.ndarray, "draws 3"]:
@@ -117,17 +115,21 @@ def ratios(values: Values) -> Float[np.ndarray, "draws 3"]:
 
 
 def horizon(one: Bench, found: dict[str, Rival]) -> Figure | None:
-    """How far predictions are from the motion, the longer they run."""
+    """How far predictions are from the motion, the longer they run; CSVGD in every panel."""
     time = np.arange(1, HORIZON + 1) / RATE
+    errors = {label: over_time(still(one, rival), one.heldout) for label, rival in found.items() if label in shown()}
     series = [
-        Series(
-            name_of(label), f"error of {what} ({unit})", time, over_time(still(one, found[label]), one.heldout)[unit]
-        )
+        Series(name_of(label), f"{what} ({unit}), {shooting}", time, errors[label][unit])
         for what, unit in (("angles", "rad"), ("velocities", "rad/s"))
-        for label in LINES
-        if label in found
+        for shooting, labels in PANELS.items()
+        for label in labels
+        if label in errors
     ]
     return draw_convergence(series, along="time (s)") if series else None
+
+
+def shown() -> set[str]:
+    return {label for labels in PANELS.values() for label in labels}
 
 
 def still(one: Bench, rival: Rival) -> Float[np.ndarray, "draws motions steps channels"]:
@@ -136,15 +138,17 @@ def still(one: Bench, rival: Rival) -> Float[np.ndarray, "draws motions steps ch
 
 
 def progress(one: Bench, found: dict[str, Rival]) -> Figure | None:
-    """The energy score on the way, against simulations and against time."""
-    series: dict[str, list[Series]] = {"simulations": [], "seconds": []}
-    for label in LINES:
-        if label not in found or found[label].posterior is None:
-            continue
-        seconds, simulations, scores = on_the_way(one, found[label])
-        for along, at in (("simulations", simulations), ("seconds", seconds)):
-            series[along].append(Series(name_of(label), f"energy score by {along}", at[1:], scores[1:]))
-    drawn = [draw_convergence(each, along=along) for along, each in series.items() if each]
+    """The energy score on the way, against simulations and against time; CSVGD in every panel."""
+    ways = {label: on_the_way(one, rival) for label, rival in found.items() if label in shown()}
+    drawn = []
+    for along, column in (("simulations", 1), ("seconds", 0)):
+        series = [
+            Series(name_of(label), f"energy score, {shooting}", ways[label][column][1:], ways[label][2][1:])
+            for shooting, labels in PANELS.items()
+            for label in labels
+            if label in ways
+        ]
+        drawn += [draw_convergence(series, along=along)] if series else []
     return draw_sheet(drawn) if drawn else None
 
 
