@@ -38,7 +38,7 @@ def plain(key: Key, rows: Rows, features: int) -> Features:
     return rows
 
 
-def fourier(freedom: float | None) -> Callable[[Key, Rows, int], Features]:
+def fourier(freedom: int | None) -> Callable[[Key, Rows, int], Features]:
     """Random features whose products are a kernel: RBF, or Matern of half so many degrees of freedom.
 
     Its spectral density is normal, or Student's. The width is the median distance of rows (median heuristic).
@@ -48,8 +48,8 @@ def fourier(freedom: float | None) -> Callable[[Key, Rows, int], Features]:
         way, length = jax.random.split(key)
         frequencies = jax.random.normal(way, (rows.shape[1], features // 2), rows.dtype)
         if freedom is not None:
-            chi = 2.0 * jax.random.gamma(length, 0.5 * freedom, (1, features // 2), rows.dtype)
-            frequencies = frequencies * jnp.sqrt(freedom / chi)
+            squares = jax.random.normal(length, (freedom, features // 2), rows.dtype) ** 2
+            frequencies = frequencies / jnp.sqrt(jnp.mean(squares, 0, keepdims=True))
         phases = rows @ (frequencies / middle_distance(rows))
         return jnp.concatenate([jnp.cos(phases), jnp.sin(phases)], 1)
 
@@ -59,7 +59,7 @@ def fourier(freedom: float | None) -> Callable[[Key, Rows, int], Features]:
 MODELS: dict[str, Model] = {
     "mdn": Model(plain, (24, 24)),
     "mdrff-rbf": Model(fourier(None), ()),
-    "mdrff-matern": Model(fourier(5.0), ()),  # nu = 5/2
+    "mdrff-matern": Model(fourier(5), ()),  # nu = 5/2
 }
 
 
