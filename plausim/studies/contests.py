@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from plausim import results
+from plausim import __version__, results
 from plausim.results import Posterior
 from plausim.run import FILE, infer
 from plausim.samplers import Method
@@ -40,7 +40,7 @@ def entered(
     """The entry's posterior: run, gone on with, or read, if it has ended."""
     try:
         method = entry.method()
-        found = ended(folder, entry, method, seed)
+        found = ended(folder, entry, method, target, seed)
         if found is None:
             iterations = entry.iterations or max(1, budget // entry.particles)
             tell(f"{folder.name}: {entry.particles:,} particles, {iterations:,} iterations")
@@ -55,16 +55,19 @@ def entered(
     return found
 
 
-def ended(folder: Path, entry: Entry, method: Method, seed: int) -> Posterior | None:
+def ended(folder: Path, entry: Entry, method: Method, target: Target, seed: int) -> Posterior | None:
     """What is in the folder, if it is of this entry as it is now."""
     if not (folder / FILE).is_file():
         return None
     found = results.read(folder / FILE)
-    then = {name: found.attributes.get(name) for name in ("method", "settings", "particles", "seed")}
-    now = {"method": method.name, "settings": str(method.settings), "particles": entry.particles, "seed": seed}
+    now = {
+        "plausim": __version__, "method": method.name, "settings": str(method.settings), "particles": entry.particles,
+        "seed": seed, "dimensions": target.dimensions, "names": str(list(target.names[: target.parameters])),
+    }  # fmt: skip
     if entry.iterations is not None:
-        then, now = then | {"iterations": found.attributes.get("iterations")}, now | {"iterations": entry.iterations}
-    changed = [f"{name} was {then[name]}, is {now[name]}" for name in now if then[name] != now[name]]
+        now["iterations"] = entry.iterations
+    changed = [f"{name} was {found.attributes.get(name)}, is {new}" for name, new in now.items()
+               if found.attributes.get(name) != new]  # fmt: skip
     if changed:
         raise ValueError(f"{folder} holds another run: {'; '.join(changed)}. Name another folder with --out.")
     return found

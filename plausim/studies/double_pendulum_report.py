@@ -132,8 +132,8 @@ def titled(label: str) -> str:
     name, _, shooting = plain.partition(", ")
     if plain == "svgd, multiple":
         return "SVGD, multiple shooting, soft gaps"
-    if plain == OURS:
-        return "CSVGD"
+    if name == OURS:
+        return "CSVGD" + (f", {shooting}" if shooting else "")
     if name == "bayessim":
         return f"BayesSim, {shooting}"
     if plain.startswith("bayessim "):
@@ -232,7 +232,11 @@ def numbers(rivals: Sequence[Rival]) -> list[Number]:
     ]
     if "svgd" in energy:
         found.append(Number("energy score, CSVGD over SVGD's single", ours.mean / energy["svgd"].mean, high=0.15))
-    others = {label: e.mean for label, e in energy.items() if label not in (OURS, PRIOR) and SAME_TIME not in label}
+    others = {
+        label: e.mean
+        for label, e in energy.items()
+        if label.partition(", ")[0] not in (OURS, PRIOR) and SAME_TIME not in label
+    }
     if others:
         best = min(others, key=lambda label: np.nan_to_num(others[label], nan=np.inf))
         worse = ours.mean - others[best]

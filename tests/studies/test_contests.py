@@ -35,9 +35,9 @@ def test_an_entry_has_the_iterations_that_it_can_pay_for_and_is_read_again(tmp_p
 def test_another_run_in_the_folder_is_not_taken_for_this_one(tmp_path: Path) -> None:
     go(ENTRY, tmp_path, [])
     with pytest.raises(ValueError, match=r"holds another run: settings was .*'rate': 0\.02.*is .*'rate': 0\.05"):
-        ended(tmp_path, ENTRY, svgd(rate=0.05), 3)
+        ended(tmp_path, ENTRY, svgd(rate=0.05), TARGET, 3)
     with pytest.raises(ValueError, match="iterations was 20, is 30"):
-        ended(tmp_path, ENTRY._replace(iterations=30), svgd(), 3)
+        ended(tmp_path, ENTRY._replace(iterations=30), svgd(), TARGET, 3)
     assert isinstance(go(ENTRY._replace(particles=20), tmp_path, []), Failed)
     assert (tmp_path / FILE).is_file()  # what was there is there
 
