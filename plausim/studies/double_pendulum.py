@@ -144,13 +144,15 @@ def run(
     others = benched(data, references, "wide") if limits == "paper" and OURS in methods else []  # what the limits cost
     for now in range(seed, seed + seeds):
         for one in benches:
-            rivals += raced(
-                one, methods, now, now == seed, folder / limits / f"seed{now}" / f"run{one.reference}", tell
-            )
+            rivals += raced(one, methods, now, now == seed, place(folder, limits, now, one), tell)
         for one in others:
-            found = tried(one, OWN, now, folder / "wide" / f"seed{now}" / f"run{one.reference}", tell)
+            found = tried(one, OWN, now, place(folder, "wide", now, one), tell)
             rivals.append(found._replace(label=f"{OURS}, wide limits"))
     return outcome(rivals, benches)
+
+
+def place(folder: Path, limits: str, seed: int, one: Bench) -> Path:
+    return folder / "runs" / limits / f"seed{seed}" / f"run{one.reference}"
 
 
 def benched(data: Path, references: Sequence[int], limits: str) -> list[Bench]:
