@@ -6,14 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from plausim import checkpoints, results, run
 from plausim.run import Interrupted, Progress, infer
-from plausim.samplers import csvgd, svgd
-from plausim.target import Evaluation, density
+from plausim.samplers import SAMPLERS, bayessim, cem, csvgd, emcee, nuts, sgld, svgd
+from plausim.target import Evaluation, Simulator, density
 
 SIZE: dict[str, Any] = {"particles": 12, "iterations": 90, "seed": 4}
 
@@ -29,7 +30,18 @@ def tied():
         number = -0.5 * jnp.sum(((x - 0.4) / 0.1) ** 2)
         return Evaluation(jnp.where(x[0] > 0.9, jnp.nan, number), jnp.sum(x, keepdims=True) - 1.3)
 
-    return replace(bowl(), evaluate=evaluate, stiffness=100.0)
+    def simulate(key, x):
+        seen = jnp.append(x, jnp.sum(x) - 1.3) + 0.1 * jax.random.normal(key, (4,))
+        return jnp.where(x[0] > 0.9, jnp.nan, seen)[None, None]
+
+    simulator = Simulator(simulate, np.array([[[0.4, 0.4, 0.4, 0.0]]]))
+    return replace(bowl(), evaluate=evaluate, simulator=simulator, stiffness=100.0)
+
+
+EVERY = [
+    svgd(), csvgd(), emcee(), cem(kernels=1, elite=0.5), sgld(), nuts(chains=2, doublings=3),
+    bayessim(simulations=64, batch=16),
+]  # fmt: skip
 
 
 def numbers(posterior) -> dict[str, bytes]:
@@ -49,7 +61,13 @@ def stopping(at: int):
     return hear
 
 
-@pytest.mark.parametrize("method", [svgd(), csvgd()], ids=lambda method: method.name)
+def test_every_method_is_stopped_below() -> None:
+    assert [method.name for method in EVERY] == list(SAMPLERS)
+
+
+@pytest.mark.parametrize(
+    "method", [pytest.param(m, id=m.name, marks=pytest.mark.slow if m.name == "nuts" else ()) for m in EVERY]
+)
 @pytest.mark.parametrize("stops", [(0, 37), pytest.param((1, 80), marks=pytest.mark.slow)])
 def test_stopped_and_resumed_anywhere_it_is_the_same_to_the_bit(method, stops, tmp_path: Path, monkeypatch) -> None:
     whole, before = numbers(infer(tied(), method, **SIZE)), signal.getsignal(signal.SIGINT)

@@ -78,13 +78,15 @@ def build(config: schema.Config, where: str) -> Setup:
         chosen = choose_all(config, model, problems)
         noise = levels(config, model, problems)
         measured = read_recordings(config, model, problems)
+        s = config.sampler
+        method = SAMPLERS[s.method](**s.settings)
         if not problems and chosen is not None:
             with problems.at("likelihood"):
                 target = make_target(config, chosen, measured, noise)
+                with problems.at("sampler.method"):
+                    method.make(target, s.iterations)  # it may not know what to do with such a target
     if problems:
         raise raised(where, problems)
-    s = config.sampler
-    method = SAMPLERS[s.method](**s.settings)
     return Setup(
         target, method, s.particles, s.iterations, s.draws, s.seed, Path(str(config.output.directory)), config,
         hashes(config), dict(zip(channels(model), units(model), strict=True)),

@@ -30,6 +30,10 @@ TEXT = {
     "a key": ({"windows = 4": "window = 4"}, ["likelihood.window: there is no such key; did you mean windows?"]),
     "a setting": ({"particles": "rat = 1.0\nparticles"}, ["sampler.rat: there is no such key; did you mean rate?"]),
     "a method": ({"particles": 'method = "svdg"\nparticles'}, ['sampler.method = "svdg": may be "svgd" or "csvgd" or']),
+    "a summary": (
+        {"particles": 'method = "bayessim"\nsummary = "raw"\nparticles'},
+        ["sampler", "summary 'raw', model"],
+    ),
     "a type": ({"windows = 4": 'windows = "4"'}, ['likelihood.windows = "4": should be an integer']),
     "a bool": ({"iterations": "rate = true\niterations"}, ["sampler.rate = true: should be a number"]),
     "limits": ({"[0.5, 2.0]": "[2.0, 0.5]"}, ['parameters."rod.mass"', "goes from 2 to 0.5; low must be below high"]),
@@ -96,6 +100,14 @@ MODEL = {
     "lengths": (
         {"[columns.controls]": '[[recording]]\nfile = "swing.csv"\nsteps = [0, 20]\n[columns.controls]'},
         "differ in length (steps of swing.csv: 40, swing.csv (2): 20); write steps = [0, 20] below each [[recording]]",
+    ),
+    "a method": (
+        {
+            "[columns.controls]": '[[recording]]\nfile = "swing.csv"\n[columns.controls]',
+            "windows = 4": 'combine = "sum"',
+            "particles": 'method = "bayessim"\nparticles',
+        },
+        "sampler.method: bayessim learns from simulations with noise, and this target has no simulator",
     ),
 }
 
