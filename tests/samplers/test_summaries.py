@@ -1,7 +1,5 @@
 """What likelihood-free methods see of a motion, against NumPy, closed forms and another implementation."""
 
-from importlib.util import find_spec
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -76,10 +74,8 @@ def test_the_product_of_two_levels_is_their_shuffle() -> None:
     assert_allclose(np.multiply.outer(a, b), shuffled, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.skipif(find_spec("signax") is None, reason="signax is not installed")
 def test_the_signature_against_signax() -> None:
-    import signax  # pyright: ignore[reportMissingImports]
-
+    signax = pytest.importorskip("signax")
     x = motion(60, 3)
     for depth in (1, 2, 3, 4):
         assert_allclose(signature(x, depth), signax.signature(x, depth), rtol=1e-9, atol=1e-9)
