@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from .answers import models, show
+from .compare import compare
 from .robots import parameters, simulate
 from .runs import init, resume, run
 from .studies import study
@@ -15,6 +16,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "resume": resume,
     "show": show,
     "models": models,
+    "compare": compare,
     "study": study,
 }
 
