@@ -82,8 +82,8 @@ def outcome(found: dict[str, Posterior], recording: Recording) -> Outcome:
 
 
 def table(found: dict[str, Posterior]) -> Table:
-    lengths = [Column(f"length {i + 1}, m", TRUTH[i], ".4g") for i in range(2)]
-    low = [Column(name, -np.inf) for name in ("energy score, m", "angles off by, rad")]
+    lengths = [Column(f"length {i + 1}, m", digits=".3f") for i in range(2)]
+    low = [Column(name, -np.inf, ".2g") for name in ("energy score, m", "angles off by, rad")]
     rows = [
         [*METHODS[name], *(Mean(float(np.mean(x)), float(np.std(x))) for x in each.values.T),
          float(metrics.energy_score(each.values, TRUTH)), misfit(each.values[:ROLLED])]
