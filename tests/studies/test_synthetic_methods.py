@@ -54,6 +54,17 @@ def test_a_comparison_in_small(small, monkeypatch, tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["emcee-0", "svgd-0"]
 
 
+def test_what_is_not_installed_is_said_before_anything_runs(monkeypatch) -> None:
+    def lacking() -> Method:
+        raise ModuleNotFoundError("lacking needs a library, which is not installed")
+
+    monkeypatch.setitem(METHODS, "lacking", Way("Lacking", lacking))
+    said: list[str] = []
+    with pytest.raises(ModuleNotFoundError, match="lacking needs a library"):
+        synthetic_pendulum.run(tell=said.append, methods=("svgd", "lacking"))
+    assert not said
+
+
 def test_draws_of_the_grid_are_of_their_densities(small, monkeypatch) -> None:
     """The true density has a mean and a covariance, and so has the posterior of a normal likelihood."""
     monkeypatch.setattr(synthetic_pendulum, "PARTICLES", 2000)
