@@ -51,7 +51,7 @@ class Bench(NamedTuple):
     motions: Predictions  # by no draws yet
     lengths: dict[str, int]  # steps of each, before all were cut to the shortest
     predict: Callable[[Values], Paths]  # from the measured first states
-    strayed: Callable[[Values, np.random.Generator], Paths]  # from first states as uncertain as the config has them
+    strayed: Callable[[Values, np.random.Generator], Paths] | None  # from first states that the config has inferred
 
 
 # ---- the runs
@@ -87,9 +87,13 @@ def opened(folders: Sequence[Path]) -> list[Run]:
 
 def own(runs: Sequence[Run]) -> list[Predictions]:
     """What each predicts of the recordings that all were inferred from."""
-    seen = [run.posterior.predictions for run in runs]
-    assert all(one is not None for one in seen)  # a config is of recordings
-    return alike(runs, [one for one in seen if one is not None], "they were inferred from", f"; {OTHER_MOTION}")
+    return alike(runs, [kept(run) for run in runs], "they were inferred from", f"; {OTHER_MOTION}")
+
+
+def kept(run: Run) -> Predictions:
+    """What a run predicts of its own recordings, which is in the file of its result."""
+    assert run.posterior.predictions is not None  # a config is of recordings
+    return run.posterior.predictions
 
 
 def alike(runs: Sequence[Run], seen: list[Predictions], what: str, advice: str = "") -> list[Predictions]:
@@ -175,8 +179,6 @@ def on(own: System, noise: Noise, measured: Sequence[Recording], inferred: bool)
         return np.asarray(still(jnp.asarray(values[:, :count])))
 
     def strayed(values: Values, random: np.random.Generator) -> Paths:
-        if not inferred:
-            return predict(values)
         steps = noise.first(stack) * random.standard_normal((len(values), len(measured), stack.tangent))
         return np.asarray(moved(jnp.asarray(values[:, :count]), jnp.asarray(steps)))
 
@@ -184,7 +186,7 @@ def on(own: System, noise: Noise, measured: Sequence[Recording], inferred: bool)
     time = own.timestep * np.arange(1, shortest + 1)
     observed, known = stack.observed.reshape(whole), stack.known.reshape(whole)
     motions = Predictions(stack.names, stack.channels, time, observed, known, np.empty((0, *whole)))
-    return Bench(own.parameters, noise, motions, lengths, predict, strayed)
+    return Bench(own.parameters, noise, motions, lengths, predict, strayed if inferred else None)
 
 
 def cuts(one: Bench) -> list[str]:

@@ -18,11 +18,11 @@ from jaxtyping import Float
 from plausim.parameters import from_unit
 from plausim.recordings.record import units
 from plausim.results import Posterior, Predictions
-from plausim.scores import Heldout, Scores, judged
+from plausim.scores import Heldout, Paths, Scores, judged
 from plausim.shooting.noise import Noise
 from plausim.target import spread
 
-from .benches import Bench, Run, Values, benched, cuts, once, opened, own, trained, trained_on
+from .benches import Bench, Run, Values, benched, cuts, kept, once, opened, own, trained, trained_on
 
 PRIOR = "prior"
 
@@ -61,10 +61,11 @@ def compare(folders: Sequence[str | os.PathLike], held_out: Sequence[str | os.Pa
         benches, notes = on_files(runs, files) if files else on_their_own(runs)
         first, spreads = benches[0], spread_of(runs)
         names, values = prior(first, len(runs[0].posterior.values))
-        rows = [row(PRIOR, None, first, names, values, spreads)]
+        rows = [row(PRIOR, None, first, (names, values), first.predict(values), spreads)]
         for run, one in zip(runs, benches, strict=True):
             p = run.posterior
-            rows.append(row(run.name, p, one, p.names, p.values, spreads))
+            paths = one.predict(p.values) if files else kept(run).predicted
+            rows.append(row(run.name, p, one, (p.names, p.values), paths, spreads))
     notes.append(f"{PRIOR}: {len(values)} points, evenly within the limits of {runs[0].name}.")
     return Comparison(rows, units(first.chosen.model), bool(files), notes)
 
@@ -95,13 +96,12 @@ def prior(one: Bench, count: int) -> tuple[tuple[str, ...], Values]:
 
 def spread_of(runs: Sequence[Run]) -> Float[np.ndarray, " channels"]:
     """Of the recordings that the runs were inferred from, each counted once; 1 where nothing moved."""
-    seen = [run.posterior.predictions for run in runs]
-    distinct = {(o.tobytes(), k.tobytes()): np.where(k, o, np.nan)
-                for one in seen if one is not None for o, k in zip(one.observed, one.known, strict=True)}  # fmt: skip
+    pairs = [pair for run in runs for pair in zip(kept(run).observed, kept(run).known, strict=True)]
+    distinct = {(seen.tobytes(), known.tobytes()): np.where(known, seen, np.nan) for seen, known in pairs}
     rows = np.concatenate(list(distinct.values()))
-    known = ~np.all(np.isnan(rows), axis=0)
+    measured = ~np.all(np.isnan(rows), axis=0)
     found = np.ones(rows.shape[1])
-    found[known] = np.nanstd(rows[:, known], axis=0)
+    found[measured] = np.nanstd(rows[:, measured], axis=0)
     return np.where(found > 1e-9, found, 1.0)
 
 
@@ -109,19 +109,18 @@ def row(
     name: str,
     posterior: Posterior | None,
     one: Bench,
-    names: Sequence[str],
-    values: Values,
+    drawn: tuple[Sequence[str], Values],
+    paths: Paths,
     spreads: Float[np.ndarray, " channels"],
 ) -> Row:
     """Draws judged by their paths, and by what would be measured of them."""
-    random, motions = np.random.default_rng(0), one.motions
-    seen = replace(motions, predicted=one.predict(values))
-    sd = deviations(one.noise, names, values)
-    moved, student = one.strayed(values, random), one.noise.student
-    stray = random.standard_normal(moved.shape) if student is None else random.standard_t(student, moved.shape)
+    random, motions, sd = np.random.default_rng(0), one.motions, deviations(one.noise, *drawn)
+    moved = paths if one.strayed is None else one.strayed(drawn[1], random)
+    shape, student = moved.shape, one.noise.student
+    stray = random.standard_normal(shape) if student is None else random.standard_t(student, shape)
     heldout = Heldout(motions.observed, motions.known, spreads, sd.mean(axis=0), units(one.chosen.model))
-    scores = judged(seen.predicted, moved + sd[:, None, None] * stray, heldout)
-    return Row(name, posterior, values, seen, scores)
+    scores = judged(paths, moved + sd[:, None, None] * stray, heldout)
+    return Row(name, posterior, drawn[1], replace(motions, predicted=paths), scores)
 
 
 def deviations(noise: Noise, names: Sequence[str], values: Values) -> Float[np.ndarray, "draws channels"]:

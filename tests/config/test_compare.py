@@ -124,9 +124,8 @@ def test_noise_is_each_draws_own(ran: Ran) -> None:
         values = runs[1].posterior.values
         sd = comparing.deviations(two.noise, runs[1].posterior.names, values)
         names, prior = comparing.prior(two, 64)
+        assert one.strayed is None and two.strayed is not None
         still, moved = two.predict(values), two.strayed(values, np.random.default_rng(0))
-        given = runs[0].posterior.values
-        assert_allclose(one.strayed(given, np.random.default_rng(0)), one.predict(given), rtol=0)
     assert runs[1].posterior.names == names == ("rod.mass", "pivot.damping", "noise.angle")
     assert_allclose(sd, np.stack([values[:, 2], np.full(24, 0.05)], axis=1))
     assert 0.003 < prior[:, 2].min() < 0.0035 and 0.09 < prior[:, 2].max() < 0.1
