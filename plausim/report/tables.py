@@ -3,12 +3,13 @@
 A cell is a text, a number, or a `Mean` with its spread over seeds.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 MISSING = "N/A"
+BAR = r"\|"  # else it would end a cell
 ESCAPES = {"&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_", "‖": r"$\parallel$", "²": r"$^2$", "±": r"$\pm$"}
 
 
@@ -57,10 +58,14 @@ def markdown(table: Table) -> str:
         <BLANKLINE>
 
     """
-    head = [f"| {' | '.join(c.name for c in table.columns)} |", "|---" * len(table.columns) + "|"]
-    body = [f"| {' | '.join(cells)} |" for cells in written(table, "**{}**")]
-    notes = [line for note in table.notes for line in ("", note)]
+    head = [line(c.name for c in table.columns), "|---" * len(table.columns) + "|"]
+    body = [line(cells) for cells in written(table, "**{}**")]
+    notes = [part for note in table.notes for part in ("", note)]
     return "\n".join([f"### {table.title}", "", *head, *body, *notes, ""])
+
+
+def line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', BAR) for cell in cells)} |"
 
 
 def latex(table: Table) -> str:
@@ -89,7 +94,7 @@ def written(table: Table, bold: str) -> list[list[str]]:
 def best(cells: Sequence[Cell], column: Column) -> int | None:
     """The row whose number is nearest to what is best; none, where nothing is, or there is only one."""
     numbers = np.array([number_of(cell) for cell in cells])
-    if column.best is None or np.sum(np.isfinite(numbers)) == 0:
+    if column.best is None or len(cells) < 2 or not np.isfinite(numbers).any():
         return None
     away = np.sign(-column.best) * numbers if np.isinf(column.best) else np.abs(numbers - column.best)
     return int(np.nanargmin(away))
@@ -105,7 +110,8 @@ def shown(cell: Cell, digits: str) -> str:
     if not np.isfinite(number_of(cell)):
         return MISSING
     if isinstance(cell, Mean):
-        return f"{cell.mean:{digits}} ± {cell.spread:.1g}" if cell.spread else f"{cell.mean:{digits}}"
+        spread = f"{cell.spread:.0f}" if cell.spread >= 10 else f"{cell.spread:.1g}"
+        return f"{cell.mean:{digits}} ± {spread}" if cell.spread else f"{cell.mean:{digits}}"
     return f"{cell:{digits}}"
 
 

@@ -34,7 +34,7 @@ def test_latex_escapes_and_has_as_many_cells_in_each_row():
 @pytest.mark.parametrize(
     "cells, aim, row",
     [([3.0, 1.0, 2.0], -np.inf, 1), ([3.0, 1.0, 2.0], np.inf, 0), ([3.0, 1.0, 2.2], 2.5, 2), ([1.0, 2.0], None, None),
-     ([np.nan, np.nan], -np.inf, None), ([np.nan, Mean(4.0, 1.0)], -np.inf, 1)],
+     ([np.nan, np.nan], -np.inf, None), ([1.0], -np.inf, None), ([np.nan, Mean(4.0, 1.0)], -np.inf, 1)],
 )  # fmt: skip
 def test_the_best_of_a_column(cells, aim, row):
     assert best(cells, Column("x", best=aim)) == row
@@ -44,3 +44,9 @@ def test_the_mean_over_seeds():
     assert mean_of([1.0, 3.0]) == pytest.approx((2.0, np.sqrt(2.0)))
     assert mean_of([1.0]) == (1.0, 0.0)
     assert shown(mean_of([1.0, np.nan]), ".3g") == "N/A"
+    assert shown(Mean(1234.0, 56.7), ".0f") == "1234 ± 57"
+
+
+def test_a_bar_does_not_end_a_cell():
+    lines = markdown(Table("x", [Column("m"), Column("KL(a||b)")], [["a", 1.0]])).splitlines()
+    assert lines[2] == r"| m | KL(a\|\|b) |"
