@@ -1,7 +1,11 @@
 """`plausim compare`: runs on the motion that they were inferred from, and on other; what stands in the way is said."""
 
 import json
+import os
+import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +27,7 @@ from plausim.scores import Heldout, judged
 
 from . import swings
 
+DOCS = Path(__file__).parents[2] / "docs"
 NOISE = {"angle": 0.01, "rate": 0.05}
 STARTS = ([-0.5, 1.0], [0.3, -2.0], [1.5, 0.0], [0.9, 3.0])
 CONFIGS = {
@@ -279,3 +284,34 @@ def test_recordings_that_changed_since(ran: Ran, tmp_path: Path) -> None:
     assert (
         "the recordings of one have changed since it ran: different numbers: angle of swing.csv by up to 0.5" in error
     )
+
+
+# ---- the page
+
+
+@pytest.mark.slow
+def test_the_page_as_it_is_typed(tmp_path: Path) -> None:
+    """Blocks run in their order; the table is of what the first comparison says, to about a quarter."""
+    page = (DOCS / "comparing.md").read_text()
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    said = []
+    for language, block in re.findall(r"```(\w+)\n(.*?)```", page, re.DOTALL):
+        program = ["bash", "-euc"] if language == "sh" else [sys.executable, "-c"]
+        run = subprocess.run([*program, block], cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert run.returncode == 0, (block, run.stdout, run.stderr)
+        said.append(run.stdout)
+    first, second = (rows_of(text) for text in said if text.startswith("###"))
+    promised = rows_of(page[: page.index("## The columns")])
+    assert list(promised) == list(first) == ["run", "prior", "both", "mass"]
+    assert first["run"][:7] == promised["run"]
+    for name in ("prior", "both", "mass"):
+        for ours, theirs in zip(promised[name][2:], first[name][2:], strict=False):
+            assert float(ours) == pytest.approx(float(theirs), rel=0.25), name
+    assert second["mass"][7] == "N/A"
+    assert len(said[-1].splitlines()) == 3 and (tmp_path / "compared" / "figures.png").is_file()
+
+
+def rows_of(text: str) -> dict[str, list[str]]:
+    """A table's cells, by the first one."""
+    rows = [line.replace("*", "").strip("|").split("|") for line in text.splitlines() if line.startswith("| ")]
+    return {row[0].strip(): [cell.strip() for cell in row] for row in rows}
