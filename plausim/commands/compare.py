@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def compare(
-    runs: Annotated[list[Path], typer.Argument(metavar="DIR...", help="The folders of two runs or more.")],
+    runs: Annotated[list[Path], typer.Argument(metavar="DIR", help="The folders of two runs or more.")],
     held_out: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="A recording that no run has seen; once for each.")
     ] = None,

@@ -193,7 +193,7 @@ def cuts(one: Bench) -> list[str]:
     shortest = min(one.lengths, key=lambda name: one.lengths[name])
     if len(set(one.lengths.values())) == 1:
         return []
-    return [f"All were cut to the {one.lengths[shortest]} steps of {shortest}."]
+    return [f"All were cut to the length of the shortest, {shortest} (steps: {one.lengths[shortest]})."]
 
 
 def trained_on(runs: Sequence[Run], files: Sequence[Path]) -> list[str]:

@@ -35,7 +35,7 @@ CONFIGS = {
     "two": {
         "particles = 8": 'method = "svgd"\nparticles = 24',
         "angle = 0.01": "angle = { low = 0.003, high = 0.1 }",
-        "windows = 4": 'windows = 4\nfirst = "inferred"',
+        "windows = 4": 'windows = 4\nfirst = "inferred"\nstudent = 4.0',
     },
 }
 
@@ -112,7 +112,7 @@ def test_predictions_are_those_of_the_models_drawn(ran: Ran, held: Comparison) -
     assert_allclose(seen.observed, [swings.read_csv(file)[1:41, 1:] for file in ran.files])
     assert held.held_out and all(np.isfinite(list(row.scores._replace(rms=0.0))).all() for row in held.rows)  # pyright: ignore
     assert held.units == ("rad", "rad/s")
-    assert "All were cut to the 40 steps of other0.csv." in held.notes
+    assert "All were cut to the length of the shortest, other0.csv (steps: 40)." in held.notes
 
 
 def test_the_prior_fills_the_limits(fitted: Comparison) -> None:
