@@ -42,7 +42,8 @@ TUNING = (1, 3, 4, 6)
 REFERENCES = (0, 2, 5, 8, 11, 13)
 HELD_OUT = (7, 9, 10, 12, 14)
 FRAMES = (20, 420)  # of a reference
-BEGINNINGS, HORIZON = (20, 420), 200  # frames at which held-out motions begin, and how many each has
+BEGINNINGS, HORIZON = range(20, 4020, 400), 200  # frames at which held-out motions begin, and how many each has
+POOLED = 10  # motions, the first two of each run: as many as the paper has, where trajectories are pooled
 RATE = 500.0  # frames a second: what the physics says, see plausim.recordings.pendulum
 NOISE = {"angle1": 0.01, "angle2": 0.01, "rate1": 0.3, "rate2": 0.3}  # rad, rad/s: of the likelihood
 UNITS = ("rad", "rad", "rad/s", "rad/s")
@@ -137,14 +138,15 @@ def run(
     if data is None:
         raise ValueError(f"the recordings are wanted: --data FOLDER. {ORIGIN}")
     check(references)
-    for entry in entries(methods, first=True):
+    for entry in entries(methods):
         entry.method()  # what one of them lacks is said before anything runs
     rivals: list[Rival] = []
     benches = benched(data, references, limits)
     others = benched(data, references, "wide") if limits == "paper" and OURS in methods else []  # what the limits cost
     for now in range(seed, seed + seeds):
         for one in benches:
-            rivals += raced(one, methods, now, now == seed, place(folder, limits, now, one), tell)
+            chosen = entries(methods, learners=2 if now > seed else 13 if one is benches[0] else 3)
+            rivals += raced(one, chosen, now, now == seed, place(folder, limits, now, one), tell)
         for one in others:
             found = tried(one, OWN, now, place(folder, "wide", now, one), tell)
             rivals.append(found._replace(label=f"{OURS}, wide limits"))
@@ -199,13 +201,13 @@ def bench(data: Path, reference: int, pendulum: System, predict: Predict) -> Ben
          "multiple": multiple(pendulum, [recording], NOISE, windows=WINDOWS, first="inferred")},
         predict, np.array([motion.states[0] for motion in motions]),
         np.array(list(marker_noise(data, reference, FRAMES, RATE).values())),
-        Heldout(observed, np.ones(observed.shape, bool), spread, sigma, UNITS),
+        Heldout(observed, np.ones(observed.shape, bool), spread, sigma, UNITS, POOLED),
     )  # fmt: skip
 
 
 def held_out(data: Path) -> list[Recording]:
     whole = [double_pendulum(data, run, None, RATE) for run in HELD_OUT]
-    return [cut(recording, first, first + HORIZON) for recording in whole for first in BEGINNINGS]
+    return [cut(recording, first, first + HORIZON) for first in BEGINNINGS for recording in whole]
 
 
 def predictor(pendulum: System) -> Predict:
@@ -215,27 +217,28 @@ def predictor(pendulum: System) -> Predict:
     return lambda values, starts: np.asarray(each(jnp.asarray(values), jnp.asarray(starts)))
 
 
-def raced(one: Bench, methods: Collection[str], seed: int, first: bool, folder: Path, tell: Tell) -> Iterator[Rival]:
-    """The prior, then all entries with the same simulations; with the first seed, then again in CSVGD's time."""
+def raced(one: Bench, chosen: Sequence[Entry], seed: int, again: bool, folder: Path, tell: Tell) -> Iterator[Rival]:
+    """The prior, then the entries with the same simulations; then, if asked for, again in CSVGD's time."""
     prior = one.targets["single"]
     values = np.asarray(prior.values(jnp.asarray(prior.starts(PARTICLES))))
     yield Rival(PRIOR, one.reference, seed, None, scored(one, values, seed))
     done: list[tuple[Entry, Posterior]] = []
-    for entry in entries(methods, first):
+    for entry in chosen:
         found = tried(one, entry, seed, folder, tell)
         if found.posterior is not None:
             done.append((entry, found.posterior))
         yield found
-    if first:
+    if again:
         for entry in in_time(done):
             yield tried(one, entry, seed, folder, tell)
 
 
-def entries(methods: Collection[str], first: bool) -> list[Entry]:
-    """Of later seeds, BayesSim has the variant alone that stands beside the other methods: learning takes long."""
-    chosen = [entry for method in METHODS if method in methods for entry in METHODS[method]]
-    kept = (variant(*BAYESSIM), ALL_SIMULATIONS)
-    return chosen if first else [e for e in chosen if not e.label.startswith("bayessim") or e.label in kept]
+def entries(methods: Collection[str], learners: int = 13) -> list[Entry]:
+    """Of these methods; of BayesSim so many, since twelve take longer to learn than all others to run."""
+    found = [entry for method in METHODS if method in methods for entry in METHODS[method]]
+    kept = (variant(*BAYESSIM), variant(*BETTER), ALL_SIMULATIONS, *(entry.label for entry in METHODS["bayessim"]))
+    first = list(dict.fromkeys(kept))[:learners]
+    return [entry for entry in found if not entry.label.startswith("bayessim") or entry.label in first]
 
 
 def in_time(done: list[tuple[Entry, Posterior]]) -> list[Entry]:
