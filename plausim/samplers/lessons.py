@@ -32,14 +32,16 @@ class Lessons(NamedTuple):
 
 def lessons(key: Key, simulator: Simulator, target: Target, start: Point, count: int, look: Look) -> Lessons:
     """So many simulations, as `look` sees them; what is not a parameter is as in `start`."""
-    unit = spread(count, target.parameters)
-    points = placed(target, start, jnp.asarray(unit, start.dtype))
+    unit, answer = spread(count, target.parameters), target.parameters
+    low, high = target.lower[:answer], target.upper[:answer]
+    values = jnp.asarray(low + (high - low) * unit, start.dtype)  # by NumPy: XLA would fold it, and slowly
     prior = simulator.prior or (lambda point: jnp.zeros((), point.dtype))
 
-    def one(each: tuple[Key, Point]) -> tuple[Float[Array, " numbers"], Number]:
-        return look(simulator.simulate(*each)), prior(each[1])
+    def one(each: tuple[Key, Float[Array, " parameters"]]) -> tuple[Float[Array, " numbers"], Number]:
+        point = start.at[:answer].set(each[1])
+        return look(simulator.simulate(each[0], point)), prior(point)
 
-    rows, weight = jax.lax.map(one, (jax.random.split(key, count), points), batch_size=AT_ONCE)
+    rows, weight = jax.lax.map(one, (jax.random.split(key, count), values), batch_size=AT_ONCE)
     alive = jnp.all(jnp.isfinite(rows), 1) & jnp.isfinite(weight)
     weight = jnp.where(alive, jnp.exp(weight - jnp.max(weight, where=alive, initial=-jnp.inf)), 0.0)
     weight = weight / jnp.maximum(jnp.mean(weight), jnp.finfo(weight.dtype).tiny)
