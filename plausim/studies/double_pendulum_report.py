@@ -73,8 +73,8 @@ TOGETHER: dict[Column, Take] = {
 }
 HELD = (
     f"On {len(BEGINNINGS) * len(HELD_OUT)} motions of {HORIZON} frames out of runs {', '.join(map(str, HELD_OUT))}, "
-    f"which no method saw. Settings were chosen on runs {', '.join(map(str, TUNING))}. Numbers are means over references, ± their "
-    "standard deviation over seeds."
+    f"which no method saw. Settings were chosen on runs {', '.join(map(str, TUNING))}. Numbers are means over "
+    "references, ± their standard deviation over seeds."
 )
 SCORED = (
     "The energy score is that of whole trajectories, per number, in spreads of the reference's channels: low is good. "
