@@ -95,6 +95,15 @@ def test_every_entry_has_a_name_that_reads() -> None:
     assert len(names) == 24 and {"CSVGD", "emcee, multiple shooting", "BayesSim, signature, MDRFF (Matérn)"} <= names
 
 
+def test_bayessim_learns_twelve_times_once_only() -> None:
+    """Elsewhere the one of the paper's table, the better one, and then the one with all simulations."""
+    few = [entry.label for entry in study.entries(("bayessim", "csvgd"), learners=3)]
+    assert few == [
+        "bayessim downsampled mdn", "bayessim downsampled mdrff-matern", "bayessim, all simulations", "csvgd"
+    ]  # fmt: skip
+    assert len(study.entries(("bayessim",))) == 13 and len(study.entries(("bayessim",), learners=2)) == 2
+
+
 @published
 @pytest.mark.parametrize(
     "methods, rows", [(("csvgd",), 2), pytest.param(("emcee", "cem", "csvgd"), 6, marks=pytest.mark.slow)]
