@@ -112,8 +112,8 @@ def mean(rivals: Sequence[Rival], label: str, take: Take) -> Mean:
 
 
 def spent(rivals: Sequence[Rival], label: str, what: str) -> Mean:
-    """Seconds or simulations of a run."""
-    own = [r.posterior for r in rivals if r.label == label and r.posterior is not None]
+    """Seconds or simulations of a run, with the first seed: others may have run beside something else."""
+    own = [r.posterior for r in rivals if r.label == label and r.posterior is not None and r.seed == rivals[0].seed]
     used = {"seconds": lambda p: p.attributes["seconds"], "simulations": lambda p: p.history["simulations"].sum()}[what]
     return Mean(float(np.mean([used(p) for p in own])), 0.0) if own else Mean(NONE, 0.0)
 
