@@ -32,7 +32,7 @@ class Heldout(NamedTuple):
     spread: Float[np.ndarray, " channels"]  # what all distances are in units of
     sigma: Float[np.ndarray, " channels"]  # of the likelihood
     units: Sequence[str]  # of the channels
-    pooled: int | None = None  # how many motions, the first ones, are pooled where all are: all, if not said
+    pooled: int | None = None  # how many draws stand for all where motions are pooled: all, if not said
 
 
 class Scores(NamedTuple):
@@ -56,8 +56,8 @@ def judged(paths: Paths, predicted: Paths, heldout: Heldout) -> Scores:
         none = dict.fromkeys(heldout.units, np.nan)
         return Scores(np.nan, np.nan, none, np.nan, np.nan, np.nan, np.nan, failed)
     real, simulated = flat(heldout.observed, heldout), flat(predicted, heldout)
-    first = heldout._replace(observed=heldout.observed[: heldout.pooled], known=heldout.known[: heldout.pooled])
-    pooled, truth = few(paths[:, : heldout.pooled], first), few(first.observed, first)
+    some = slice(None, None, max(1, len(paths) // (heldout.pooled or len(paths))))
+    pooled, truth = few(paths[some], heldout), few(heldout.observed, heldout)
     together, width = pooled.reshape(-1, pooled.shape[-1]), metrics.median_distance(truth)
     return Scores(
         energy=float(np.mean([energy(simulated[:, i], real[i], heldout.known[i]) for i in range(len(real))])),

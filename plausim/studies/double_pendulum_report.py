@@ -81,9 +81,9 @@ SCORED = (
     "rms: of both angles over the motion, of the median draw, from the measured start. log p: per number measured."
 )
 POOLS = (
-    f"The paper's metrics, pooled over {POOLED} motions: every {THIN}th frame, {HORIZON // THIN * 4} numbers. "
-    "Compare orders and ratios with the paper's, not values: its states, scales and starts are not known. "
-    "KL(sim‖real) rewards width: see the prior's row."
+    f"The paper's metrics, pooled over all motions with {POOLED} draws of each: every {THIN}th frame, "
+    f"{HORIZON // THIN * 4} numbers. Compare orders and ratios with the paper's, not values: its states, scales and "
+    "starts are not known. KL(sim‖real) rewards width: see the prior's row."
 )
 
 
