@@ -63,14 +63,15 @@ Take = Callable[[Scores], float]
 SCORES: dict[Column, Take] = {
     Column("energy score", LOW): lambda s: s.energy,
     Column(f"coverage of {LEVEL:.0%}", LEVEL, ".2f"): lambda s: s.coverage,
-    Column("rms, mrad", LOW): lambda s: 1e3 * s.rms["rad"],
-    Column("log p", HIGH): lambda s: s.log_likelihood,
+    Column("rms, mrad", LOW, ",.0f"): lambda s: 1e3 * s.rms["rad"],
+    Column("log p", HIGH, ",.0f"): lambda s: s.log_likelihood,
 }
 TOGETHER: dict[Column, Take] = {
     Column("KL(real‖sim)", LOW, ".0f"): lambda s: s.kl_real_sim,
     Column("KL(sim‖real)", LOW, ".0f"): lambda s: s.kl_sim_real,
     Column("MMD", LOW): lambda s: s.mmd,
 }
+SPENT = (Column("simulations", digits=",.0f"), Column("s", digits=".1f"))
 HELD = (
     f"On {len(BEGINNINGS) * len(HELD_OUT)} motions of {HORIZON} frames out of runs {', '.join(map(str, HELD_OUT))}, "
     f"which no method saw. Settings were chosen on runs {', '.join(map(str, TUNING))}. Numbers are means over "
@@ -111,11 +112,15 @@ def mean(rivals: Sequence[Rival], label: str, take: Take) -> Mean:
     return mean_of([float(np.mean(values)) for values in each]) if each else Mean(NONE, 0.0)
 
 
-def spent(rivals: Sequence[Rival], label: str, what: str) -> Mean:
-    """Seconds or simulations of a run, with the first seed: others may have run beside something else."""
+def costs(rivals: Sequence[Rival], label: str) -> list[Cell]:
+    """Simulations and seconds of a run with the first seed: later ones may have run beside something else."""
     own = [r.posterior for r in rivals if r.label == label and r.posterior is not None and r.seed == rivals[0].seed]
-    used = {"seconds": lambda p: p.attributes["seconds"], "simulations": lambda p: p.history["simulations"].sum()}[what]
-    return Mean(float(np.mean([used(p) for p in own])), 0.0) if own else Mean(NONE, 0.0)
+    if not own:
+        return [""] * len(SPENT)
+    return [
+        float(np.mean([posterior.history["simulations"].sum() for posterior in own])),
+        float(np.mean([posterior.attributes["seconds"] for posterior in own])),
+    ]
 
 
 def row(rivals: Sequence[Rival], label: str, columns: dict[Column, Take]) -> list[Cell]:
@@ -161,16 +166,8 @@ def time_table(rivals: Sequence[Rival]) -> Table:
 
 
 def spending(title: str, rivals: Sequence[Rival], shown: Sequence[str], notes: Sequence[str]) -> Table:
-    columns = [Column("method"), *SCORES, Column("simulations", digits=",.0f"), Column("s", digits=".1f")]
-    rows = [
-        [
-            titled(label),
-            *row(rivals, label, SCORES),
-            spent(rivals, label, "simulations"),
-            spent(rivals, label, "seconds"),
-        ]
-        for label in shown
-    ]
+    columns = [Column("method"), *SCORES, *SPENT]
+    rows = [[titled(label), *row(rivals, label, SCORES), *costs(rivals, label)] for label in shown]
     return Table(title, columns, rows, notes)
 
 
@@ -212,7 +209,7 @@ def beside(
 ) -> Table:
     """Our pooled metrics, the paper's own, and what else is asked for."""
     columns = {**TOGETHER, **more}
-    theirs = [Column(f"paper's {c.name}", digits=".4g") for c in TOGETHER]
+    theirs = [c._replace(name=f"paper's {c.name}", best=None) for c in TOGETHER]
     shown = [label for label in wanted if label in labels(rivals)]
     rows = [[titled(label), *row(rivals, label, columns), *paper.get(label, ("",) * 3)] for label in shown]
     return Table(title, [Column("method"), *columns, *theirs], rows, [POOLS, HELD])
