@@ -25,7 +25,7 @@ from plausim.target import Evaluation, Number, Points, Target, clamp
 from .particles import clipped, moved, optimiser, rescued
 from .protocol import Info, Key, Method, Sampler
 from .stein import direction
-from .svgd import drawn
+from .svgd import drawn, warmth
 
 Multipliers = Array  # one row for each particle
 RISE = 0.7  # of the iterations: how long the penalty rises before multipliers climb, too
@@ -47,6 +47,7 @@ def csvgd(
     climb: float = 0.005,
     schedule: str = "staged",
     kernel: str = "all",
+    anneal: float = 0.0,
 ) -> Method:
     """CSVGD with Adam.
 
@@ -57,6 +58,7 @@ def csvgd(
         climb: how far multipliers move in one iteration, in units of c g; with `paper`, of g.
         schedule: `staged` or `paper`, see above.
         kernel: whether particles are kept apart in `all` coordinates or in the `parameters` only.
+        anneal: for which part of the iterations the scores are weighted down, as `svgd` does; 0 is not at all.
 
     Example:
         >>> import plausim
@@ -67,6 +69,8 @@ def csvgd(
     """
     if schedule not in SCHEDULES or kernel not in KERNELS:
         raise ValueError(f"schedule {schedule!r}, kernel {kernel!r}; there are {SCHEDULES} and {KERNELS}.")
+    if not 0 <= anneal < 1:
+        raise ValueError(f"anneal is {anneal:g}; it is a part of the iterations: from 0, for none of them, to below 1.")
     if not 0 < penalty[0] <= penalty[1] <= penalty[2]:
         way = " to ".join(f"{p:g}" for p in penalty)
         raise ValueError(f"the penalty goes from {way}; it must rise, from above 0.")
@@ -96,7 +100,8 @@ def csvgd(
                 for x in (state.points, score, pull, logdensity, gaps, outside, state.gap_multiplier,
                           state.limit_multiplier)
             )  # fmt: skip
-            phi, bandwidth = direction(points, clipped(score), points[:, :features])
+            weight = warmth(state.iteration / iterations, anneal)
+            phi, bandwidth = direction(points, weight * clipped(score), points[:, :features])
             phi = phi if schedule == "paper" else len(points) * phi
             points, memory = moved(adam, points, phi - clipped(pull), state.memory)
             info = {
@@ -121,7 +126,9 @@ def csvgd(
 
         return Sampler("csvgd", init, step, lambda key, state, n: drawn(key, target, state.points, n))
 
-    settings = {"rate": rate, "penalty": penalty, "climb": climb, "schedule": schedule, "kernel": kernel}
+    settings = {
+        "rate": rate, "penalty": penalty, "climb": climb, "schedule": schedule, "kernel": kernel, "anneal": anneal
+    }  # fmt: skip
     return Method("csvgd", settings, make, constraints=True)
 
 
