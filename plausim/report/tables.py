@@ -110,7 +110,7 @@ def shown(cell: Cell, digits: str) -> str:
     if not np.isfinite(number_of(cell)):
         return MISSING
     if isinstance(cell, Mean):
-        spread = f"{cell.spread:.0f}" if cell.spread >= 10 else f"{cell.spread:.1g}"
+        spread = f"{cell.spread:.0f}" if cell.spread >= 9.5 else f"{cell.spread:.1g}"
         return f"{cell.mean:{digits}} ± {spread}" if cell.spread else f"{cell.mean:{digits}}"
     return f"{cell:{digits}}"
 

@@ -44,7 +44,7 @@ def test_the_mean_over_seeds():
     assert mean_of([1.0, 3.0]) == pytest.approx((2.0, np.sqrt(2.0)))
     assert mean_of([1.0]) == (1.0, 0.0)
     assert shown(mean_of([1.0, np.nan]), ".3g") == "N/A"
-    assert shown(Mean(1234.0, 56.7), ".0f") == "1234 ± 57"
+    assert shown(Mean(1234.0, 56.7), ".0f") == "1234 ± 57" and shown(Mean(1.0, 9.7), ".0f") == "1 ± 10"
 
 
 def test_a_bar_does_not_end_a_cell():
