@@ -80,7 +80,7 @@ def marker_noise(
     """The standard deviation of each channel's noise, from what cannot be: arms whose length changes.
 
     A marker that strays along its arm changes the arm's length, and across it the arm's angle, by as much. So the noise
-    is told from the recording alone, with no model of the motion; the velocities' by the same filter as they are made by.
+    is told from the recording alone, with no model of the motion; the velocities' by the filter that makes them.
     """
     pixels = markers(folder, run, verify)
     places, speeds = [], []
