@@ -55,12 +55,11 @@ def judged(paths: Paths, predicted: Paths, heldout: Heldout) -> Scores:
     if not len(paths):
         none = dict.fromkeys(heldout.units, np.nan)
         return Scores(np.nan, np.nan, none, np.nan, np.nan, np.nan, np.nan, failed)
-    real, simulated = flat(heldout.observed, heldout), flat(predicted, heldout)
     some = slice(None, None, max(1, len(paths) // (heldout.pooled or len(paths))))
     pooled, truth = few(paths[some], heldout), few(heldout.observed, heldout)
     together, width = pooled.reshape(-1, pooled.shape[-1]), metrics.median_distance(truth)
     return Scores(
-        energy=float(np.mean([energy(simulated[:, i], real[i], heldout.known[i]) for i in range(len(real))])),
+        energy=mean_energy(predicted, heldout),
         coverage=coverage(predicted, heldout),
         rms=strays(paths, heldout),
         log_likelihood=likelihood(paths, heldout),
@@ -92,6 +91,12 @@ def few(
     rows = np.flatnonzero(heldout.known.any(axis=(0, 2)))[::THIN]
     thin = heldout._replace(known=heldout.known[:, rows])
     return flat(paths[..., rows, :], thin)[..., thin.known.any(axis=0).ravel()]
+
+
+def mean_energy(predicted: Paths, heldout: Heldout) -> float:
+    """Over motions, of draws that all last."""
+    real, simulated = flat(heldout.observed, heldout), flat(predicted, heldout)
+    return float(np.mean([energy(simulated[:, i], real[i], heldout.known[i]) for i in range(len(real))]))
 
 
 def energy(

@@ -10,7 +10,7 @@ from plausim.report.convergence import Series, draw_convergence
 from plausim.report.density import draw_density
 from plausim.report.pairs import draw_pairs
 from plausim.report.sheet import draw_sheet
-from plausim.scores import energy, flat, lasting, over_time
+from plausim.scores import lasting, mean_energy, over_time
 
 from .double_pendulum import (
     HORIZON,
@@ -168,7 +168,4 @@ def on_the_way(one: Bench, rival: Rival) -> tuple[Row, Row, Row]:
 def score(one: Bench, values: Values, seed: int) -> float:
     each = predicted(one, values, seed)[1]
     each = each[lasting(each, one.heldout)]
-    if not len(each):
-        return np.nan
-    real, simulated = flat(one.heldout.observed, one.heldout), flat(each, one.heldout)
-    return float(np.mean([energy(simulated[:, i], real[i], one.heldout.known[i]) for i in range(len(real))]))
+    return mean_energy(each, one.heldout) if len(each) else np.nan

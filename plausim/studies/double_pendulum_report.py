@@ -42,7 +42,6 @@ PAPER: dict[str, Three] = {  # `tab:system-accuracy` and `tab:ms-baselines`
     "sgld": (8788.0962, 7876.0310, 2.1220), "sgld, multiple": (5863.2728, 2187.2825, 0.0759),
     "nuts": (9196.7461, 6432.2131, 0.5371), "nuts, multiple": (8785.5326, 4935.8983, 1.1642),
     "svgd": (8803.5683, 10283.6659, 0.7177), OURS: (5204.5336, 2773.1751, 0.0366),
-    variant(*BAYESSIM): (8818.1830, 3794.9873, 0.6110),
 }  # fmt: skip
 PAPER_BAYESSIM: dict[str, Three] = {  # `tab:likelihoodfree-results`
     variant("downsampled", "mdn"): (8817.9222, 4050.4666, 0.6748),
@@ -58,6 +57,7 @@ PAPER_BAYESSIM: dict[str, Three] = {  # `tab:likelihoodfree-results`
     variant("summary", "mdrff-matern"): (8962.0501, 4241.4551, 0.5999),
     variant("signature", "mdrff-matern"): (9036.9626, 4620.9517, 0.5715),
 }
+PAPER[variant(*BAYESSIM)] = PAPER_BAYESSIM[variant(*BAYESSIM)]  # both tables have it
 
 Take = Callable[[Scores], float]
 SCORES: dict[Column, Take] = {
