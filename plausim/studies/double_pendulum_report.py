@@ -28,11 +28,11 @@ from .double_pendulum import (
     Rival,
     variant,
 )
-from .double_pendulum_figures import figures
+from .double_pendulum_figures import SHORT, figures
 from .outcome import Number, Outcome
 
 LOW, HIGH = -np.inf, np.inf
-NAMES = {"emcee": "emcee", "cem": "CEM", "sgld": "SGLD", "nuts": "NUTS", "svgd": "SVGD"}
+NAMES = {name: SHORT[name] for name in ("emcee", "cem", "sgld", "nuts", "svgd")}  # as rows come
 BASELINES = (*NAMES, "bayessim")
 Three = tuple[float, float, float]  # KL(real || sim), KL(sim || real), MMD
 NONE = np.nan
